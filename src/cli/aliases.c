@@ -14,10 +14,7 @@ typedef struct metric_names {
 
 static size_t count_having(const metric_names *names, const char *name)
 {
-    size_t having = 0;
-    for (size_t i = 0; i < names->count; i++)
-        having += kprof_strlist_contains_sorted(&names->lists[i], name);
-    return having;
+    return KPROF_SUM(i, names->count, kprof_strlist_contains_sorted(&names->lists[i], name));
 }
 
 static bool all_have(void *user, const char *name)

@@ -660,9 +660,7 @@ static bool goes_on(const profile *run, const kprof_outcome *first, size_t numbe
 /* List the metrics that the runs have collected in parts. */
 static void list_greatest(const kprof_plans *plans, kprof_runs *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < plans->count; i++)
-        count += plans->chips[i].shares.throughput_count;
+    const size_t count = KPROF_SUM(i, plans->count, plans->chips[i].shares.throughput_count);
     kprof_greatest *list = kprof_calloc(count + 1, sizeof *list);
     out->greatest = list;
     for (size_t i = 0; i < plans->count; i++) {

@@ -13,10 +13,7 @@ const kprof_command kprof_commands[] = {KPROF_COMMANDS(ROW)};
 
 const kprof_command *kprof_command_find(const char *name)
 {
-    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
-        if (strcmp(kprof_commands[i].name, name) == 0)
-            return &kprof_commands[i];
-    return NULL;
+    return KPROF_FIRST(it, kprof_commands + 1, KPROF_COMMAND_COUNT - 1, strcmp(it->name, name) == 0);
 }
 
 const char *kprof_command_nearest(const char *word)

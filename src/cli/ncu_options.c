@@ -146,14 +146,12 @@ static const struct {
 
 const kprof_other_option *kprof_ncu_option_find(const char *name)
 {
-    const size_t at = KPROF_FIND(i, ROW_COUNT, strcmp(rows[i].name, name) == 0);
-    return at < ROW_COUNT ? &rows[at] : NULL;
+    return KPROF_FIRST(it, rows, ROW_COUNT, strcmp(it->name, name) == 0);
 }
 
 const kprof_other_option *kprof_ncu_option_of_letter(char letter)
 {
-    const size_t at = KPROF_FIND(i, ROW_COUNT, rows[i].letter == letter);
-    return at < ROW_COUNT ? &rows[at] : NULL;
+    return KPROF_FIRST(it, rows, ROW_COUNT, it->letter == letter);
 }
 
 const kprof_other_option *kprof_ncu_option_next(const char *start, const kprof_other_option *after)

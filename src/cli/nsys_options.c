@@ -129,10 +129,9 @@ static const kprof_other_option rows[] = {
 
 const kprof_other_option *kprof_nsys_find(const kprof_command *command, const char *name, char letter)
 {
-    for (const kprof_other_option *row = rows; row < ROWS_END; row++)
-        if ((row->commands & command->mask) && (letter ? row->letter == letter : strcmp(row->name, name) == 0))
-            return row;
-    return NULL;
+    return KPROF_FIRST(row, rows, COUNT_OF(rows),
+                       (row->commands & command->mask) &&
+                           (letter ? row->letter == letter : strcmp(row->name, name) == 0));
 }
 
 const kprof_other_option *kprof_nsys_answer(const kprof_other_option *first, const char *value, bool *is_same)

@@ -110,9 +110,7 @@ char kprof_option_letter(const kprof_option_row *row, const kprof_command *comma
 
 static const kprof_option_row *find_letter(const kprof_options *options, char letter)
 {
-    const size_t at =
-        KPROF_FIND(i, KPROF_OPTION_ROWS, kprof_option_letter(&kprof_option_rows[i], options->command) == letter);
-    return at < KPROF_OPTION_ROWS ? &kprof_option_rows[at] : NULL;
+    return KPROF_FIRST(it, kprof_option_rows, KPROF_OPTION_ROWS, kprof_option_letter(it, options->command) == letter);
 }
 
 static kprof_status fail_unknown(const kprof_command *command, const char *name)
@@ -130,8 +128,7 @@ static kprof_status fail_unknown(const kprof_command *command, const char *name)
 
 static const kprof_option_row *find_whole(const char *name)
 {
-    const size_t at = KPROF_FIND(i, KPROF_OPTION_ROWS, strcmp(kprof_option_rows[i].name, name) == 0);
-    return at < KPROF_OPTION_ROWS ? &kprof_option_rows[at] : NULL;
+    return KPROF_FIRST(it, kprof_option_rows, KPROF_OPTION_ROWS, strcmp(it->name, name) == 0);
 }
 
 /* A long option is one of kprof's, or else of ncu's; if it is neither, nothing is set. */

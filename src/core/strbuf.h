@@ -84,6 +84,25 @@ void *kprof_add(void **array, size_t *count, size_t size);
         i;                                                                                                             \
     })
 
+/* The first element, as `it`, or NULL. */
+#define KPROF_FIRST(it, array, count, is_it)                                                                           \
+    __extension__({                                                                                                    \
+        size_t left_##it = (count);                                                                                    \
+        __typeof__((array) + 0) it = (array);                                                                          \
+        for (; left_##it > 0 && !(is_it); left_##it--)                                                                 \
+            it++;                                                                                                      \
+        left_##it > 0 ? it : NULL;                                                                                     \
+    })
+/* The sum of an expression that is not below 0, or of a real number; of a condition: how often it is true. */
+#define KPROF_SUM(i, count, value)                                                                                     \
+    __extension__({                                                                                                    \
+        size_t i = 0;                                                                                                  \
+        __typeof__((value) + (size_t)0) sum_##i = 0;                                                                   \
+        for (; i < (count); i++)                                                                                       \
+            sum_##i += (value);                                                                                        \
+        sum_##i;                                                                                                       \
+    })
+
 bool kprof_begins_with(const char *text, const char *start);
 bool kprof_begins_with_one(const char *text, const char *const *starts); /* NULL ends these */
 bool kprof_ends_with(const char *text, const char *end);

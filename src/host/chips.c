@@ -46,10 +46,7 @@ static const kprof_chip table[] = {
 
 const kprof_chip *kprof_chip_find(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(table); i++)
-        if (strcasecmp(table[i].name, name) == 0)
-            return &table[i];
-    return NULL;
+    return KPROF_FIRST(it, table, COUNT_OF(table), strcasecmp(it->name, name) == 0);
 }
 
 bool kprof_chip_is_too_old(const char *name)

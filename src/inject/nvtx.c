@@ -571,10 +571,7 @@ static void *register_w(void *domain, const wchar_t *text)
 static kprof_nvtx_named *find_named(kprof_nvtx_names *names, const void *handle)
 {
     const size_t count = atomic_load_explicit(&names->count, memory_order_acquire);
-    for (size_t i = 0; i < count; i++)
-        if (names->items[i].handle == handle)
-            return &names->items[i];
-    return NULL;
+    return KPROF_FIRST(it, names->items, count, it->handle == handle);
 }
 
 static void name_part(kprof_filter_part part, const void *handle, const char *name)

@@ -34,8 +34,7 @@ static const kprof_made_number of_instructions[] = {KPROF_MADE_NUMBERS(OF_INSTRU
 
 static const kprof_made_number *find_number(const kprof_made_number *numbers, size_t count, const char *name)
 {
-    const size_t at = KPROF_FIND(i, count, strcmp(numbers[i].name, name) == 0);
-    return at < count ? &numbers[at] : NULL;
+    return KPROF_FIRST(it, numbers, count, strcmp(it->name, name) == 0);
 }
 
 const kprof_made_number *kprof_made_number_find(const char *name)

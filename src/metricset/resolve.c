@@ -266,8 +266,7 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
 
 const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host)
 {
-    const size_t at = KPROF_FIND(i, item->choice_count, !host || kprof_host_can_sample(host, item->choices[i].text));
-    return at < item->choice_count ? &item->choices[at] : NULL;
+    return KPROF_FIRST(it, item->choices, item->choice_count, !host || kprof_host_can_sample(host, it->text));
 }
 
 kprof_status kprof_section_resolve(const kprof_section_definition *from, const kprof_supply *supply,

@@ -194,11 +194,9 @@ static void tell_needed(size_t tested, kprof_diff_kernel *kernel)
 
 static void judge_all(kprof_diff *diff)
 {
-    size_t tested = 0;
     KPROF_AUTO_FREE double *p = kprof_calloc(diff->kernel_count + 1, sizeof *p);
     correct_p(diff, KPROF_DIFF_TIME, p);
-    for (size_t i = 0; i < diff->kernel_count; i++)
-        tested += !isnan(p[i]);
+    const size_t tested = KPROF_SUM(i, diff->kernel_count, !isnan(p[i]));
     for (size_t i = 0; i < diff->kernel_count; i++) {
         diff->kernels[i].p = p[i];
         if (!diff->kernels[i].changes)

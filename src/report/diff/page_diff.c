@@ -55,9 +55,7 @@ static void show_if(const diff_page *page, kprof_emit_field *fields, size_t coun
 static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement verdict, const char *key,
                                       const char *label)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < diff->kernel_count; i++)
-        count += diff->kernels[i].verdict == verdict;
+    const size_t count = KPROF_SUM(i, diff->kernel_count, diff->kernels[i].verdict == verdict);
     return shown_if(kprof_field_integer(key, label, (int64_t)count), count > 0);
 }
 
@@ -79,9 +77,7 @@ static void show_comparison(const diff_page *page)
 {
     const kprof_diff *diff = page->diff;
     const kprof_diff_request *request = diff->request;
-    size_t tested = 0;
-    for (size_t i = 0; i < diff->kernel_count; i++)
-        tested += !isnan(diff->kernels[i].p);
+    const size_t tested = KPROF_SUM(i, diff->kernel_count, !isnan(diff->kernels[i].p));
     char method[80], conditions[96];
     int length = snprintf(method, sizeof method, "%g %%", KPROF_CONFIDENCE * 100);
     if (tested > 1)

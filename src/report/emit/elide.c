@@ -61,9 +61,7 @@ static char *shorten(const long_name *name, size_t width)
 {
     const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = kept - kept / 4;
     const size_t tail = kept - head;
-    size_t differs = 0; /* in columns */
-    for (size_t i = 0; i < name->shared; i++)
-        differs += !kprof_utf8_continues(name->text[i]);
+    const size_t differs = KPROF_SUM(i, name->shared, !kprof_utf8_continues(name->text[i])); /* in columns */
     kprof_strbuf out = KPROF_STRBUF_INIT;
     if (differs + 4 <= head || differs >= total - tail) {
         put_columns(&out, name->text, 0, head);

@@ -33,8 +33,7 @@ static int by_place(const void *a, const void *b)
 
 const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const char *key)
 {
-    const size_t at = KPROF_FIND(i, record->count, strcmp(record->fields[i].key, key) == 0);
-    return at < record->count ? &record->fields[at] : NULL;
+    return KPROF_FIRST(it, record->fields, record->count, strcmp(it->key, key) == 0);
 }
 
 /* A launch as a record of what people see of it. */

@@ -48,13 +48,9 @@ static void put_unit(kprof_csv_line *row, const char *base)
 /* Does the report show sections other than that of single metrics? */
 static bool has_sections(const kprof_model *model)
 {
-    bool has = false;
-    for (size_t i = 0; i < model->chip_count; i++) {
-        const kprof_model_chip *chip = &model->chips[i];
-        for (size_t k = 0; k < chip->shown_count; k++)
-            has = has || strcmp(chip->sections[k].id, KPROF_NAMED_SECTION_ID) != 0;
-    }
-    return has;
+    return KPROF_ANY(
+        i, model->chip_count,
+        KPROF_ANY(k, model->chips[i].shown_count, strcmp(model->chips[i].sections[k].id, KPROF_NAMED_SECTION_ID) != 0));
 }
 
 /* Metrics that are chosen from a report stand alone. */

@@ -918,11 +918,9 @@ static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
     enum { WITH_VERDICT = 5 };
     const bool is_verbose = text->record_count < WITH_VERDICT || text->base.options->verbose;
-    bool has_verdict = false;
+    const bool has_verdict = KPROF_ANY(i, record->count, record->fields[i].role == KPROF_ROLE_VERDICT);
     if (text->rows.column_count == 0)
         begin_rows(text, record);
-    for (size_t i = 0; i < record->count; i++)
-        has_verdict = has_verdict || record->fields[i].role == KPROF_ROLE_VERDICT;
     for (size_t i = 0; i < record->count; i++) {
         if (record->fields[i].role != KPROF_ROLE_SHOWN)
             continue;

@@ -109,14 +109,13 @@ static void sum_up(const kprof_model *model, comparison *compare, kprof_census *
             out->items[count++] = out->items[i];
     }
     out->count = count;
-    /* Launches that processes of the census say that they made. */
-    uint64_t told = 0;
     KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
     for (size_t i = 0; i < model->census_count; i++)
         is_census[model->census[i].process_id - 1] = true;
-    for (size_t i = 0; i < model->process_count; i++)
-        told += is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
-    out->counted = told;
+    /* Launches that processes of the census say that they made. */
+    out->counted =
+        KPROF_SUM(i, model->process_count,
+                  is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0);
 }
 
 kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts, kprof_census *out)

@@ -12,9 +12,8 @@ static const kprof_stall_reason reasons[] = {KPROF_STALL_REASONS(REASON)};
 
 const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t length)
 {
-    const size_t at = KPROF_FIND(i, COUNT_OF(reasons),
-                                 strlen(reasons[i].name) == length && memcmp(reasons[i].name, name, length) == 0);
-    return at < COUNT_OF(reasons) ? &reasons[at] : NULL;
+    return KPROF_FIRST(it, reasons, COUNT_OF(reasons),
+                       strlen(it->name) == length && memcmp(it->name, name, length) == 0);
 }
 
 #define NUMBER_ROW(id, key, label, ...) [KPROF_NUMBER_##id] = {#key, label},
@@ -216,10 +215,7 @@ const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *cod
     if (own->frame_count == 0) /* there may be no frames at all */
         return NULL;
     const kprof_profiled_frame *frames = &code->frames[own->first_frame];
-    for (size_t i = 1; i < own->frame_count; i++)
-        if (frames[i].file != frames[0].file && frames[i].line > 0)
-            return &frames[i];
-    return NULL;
+    return KPROF_FIRST(it, frames + 1, own->frame_count - 1, it->file != frames->file && it->line > 0);
 }
 
 static double samples_of(const kprof_profiled_code *code, const double *values, const char *reason)

@@ -75,10 +75,9 @@ static const made_number made[] = {
 
 static bool can_make(const kprof_profiled_code *code, const made_number *number)
 {
-    bool can = code->counters[number->is] == SIZE_MAX && (!number->needs_text || kprof_profiled_has_text(code));
-    for (size_t i = 0; i < COUNT_OF(number->needs) && number->needs[i] != KPROF_COUNTER_NONE; i++)
-        can = can && code->counters[number->needs[i]] != SIZE_MAX;
-    return can;
+    return code->counters[number->is] == SIZE_MAX && (!number->needs_text || kprof_profiled_has_text(code)) &&
+           KPROF_ALL(i, COUNT_OF(number->needs),
+                     number->needs[i] == KPROF_COUNTER_NONE || code->counters[number->needs[i]] != SIZE_MAX);
 }
 
 void kprof_profiled_add_made(kprof_profiled_code *code)

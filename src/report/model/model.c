@@ -146,12 +146,10 @@ static kprof_model_chip *chip_at(loader *load, sqlite3_stmt *row, int column)
 /* How many values a section shows for a launch. */
 static size_t count_values(const kprof_section *section)
 {
-    size_t count = section->item_count;
-    for (size_t i = 0; i < section->table_count; i++)
-        count += 1 + section->tables[i].row_count * (1 + section->tables[i].column_count);
-    for (size_t i = 0; i < section->roofline_count; i++)
-        count += 2 + 4 * section->rooflines[i].roof_count;
-    return count;
+    return section->item_count +
+           KPROF_SUM(i, section->table_count,
+                     1 + section->tables[i].row_count * (1 + section->tables[i].column_count)) +
+           KPROF_SUM(i, section->roofline_count, 2 + 4 * section->rooflines[i].roof_count);
 }
 
 static void count_formula(void *bytes, kprof_item *item, const char *column)

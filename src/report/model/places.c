@@ -89,10 +89,7 @@ static double weigh_column(const double *values, const place_metrics *metrics, s
 /* A sum of counts, and of what one count has more than another. */
 static double weigh(const double *values, const place_metrics *metrics)
 {
-    double sum = 0;
-    for (size_t i = 0; i < metrics->column_count; i++)
-        sum += fmax(weigh_column(values, metrics, i), 0);
-    return sum;
+    return KPROF_SUM(i, metrics->column_count, fmax(weigh_column(values, metrics, i), 0));
 }
 
 static kprof_code_place place_of(const kprof_place_finder *finder, size_t instruction)
@@ -241,10 +238,9 @@ static void rank_line(const kprof_place_finder *finder, const kprof_profiled_lin
     while (next_candidate(&finder->loaded->code, line, finder->loaded->lines.by_caller + line->first, &next)) {
         next.weight = 0;
         for (size_t i = 0; i < among->metrics.column_count; i++) {
-            double sum = 0;
-            for (size_t k = 0; k < next.count; k++)
-                sum += weigh_column(kprof_profiled_values(&finder->loaded->code, next.instructions[k]), &among->metrics,
-                                    i);
+            const double sum = KPROF_SUM(
+                k, next.count,
+                weigh_column(kprof_profiled_values(&finder->loaded->code, next.instructions[k]), &among->metrics, i));
             next.weight += fmax(sum, 0);
         }
         for (size_t i = 0; i < next.count && finder->moved; i++)

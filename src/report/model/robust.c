@@ -205,9 +205,8 @@ static void exact_bound(size_t count, size_t chosen, double tail, uint64_t *boun
         ranks[i] = 2 * (uint32_t)(i + 1);
     KPROF_AUTO_FREE double *ways = count_ways(&(rank_sums){.count = count, .chosen = chosen, .ranks = ranks});
     const size_t least = chosen * (chosen + 1), most = count * (count + 1);
-    double all = 0, below = 0;
-    for (size_t s = least; s <= most; s++)
-        all += ways[s];
+    const double all = KPROF_SUM(i, most - least + 1, ways[least + i]);
+    double below = 0;
     for (*bound = 0; least + 2 * *bound <= most; ++*bound) {
         below += ways[least + 2 * *bound];
         if (below > tail * all)

@@ -113,10 +113,7 @@ void kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_cod
     else
         search_places(&of, places);
     if (out->text) {
-        size_t count = 1;
-        for (size_t i = 0; i < out->size; i++)
-            count += out->text[i] == '\n';
-        out->lines = kprof_calloc(count, sizeof *out->lines);
+        out->lines = kprof_calloc(1 + KPROF_SUM(i, out->size, out->text[i] == '\n'), sizeof *out->lines);
         out->line_count = 1;
         for (size_t i = 0; i < out->size; i++)
             if (out->text[i] == '\n')

@@ -264,9 +264,8 @@ static void hide_others(kprof_model *model, kprof_model_chip *chip, const bool *
 /* Hide the sections that are not chosen. A chip may be left with none. */
 static kprof_status take_sections(const kprof_subset *subset, const char *path, kprof_model *model)
 {
-    size_t count = 0, at = 0;
-    for (size_t i = 0; i < model->chip_count; i++)
-        count += model->chips[i].section_count;
+    const size_t count = KPROF_SUM(i, model->chip_count, model->chips[i].section_count);
+    size_t at = 0;
     KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
     KPROF_AUTO_FREE bool *taken = kprof_calloc(count + 1, sizeof *taken);
     kprof_status status = KPROF_OK;

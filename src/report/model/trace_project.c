@@ -112,9 +112,8 @@ static void add_figures(projection *p, const int64_t *keys, kernel_name *name)
 {
     const kprof_spread *times = &name->times;
     const double median = kprof_spread_median(&name->times), count = (double)times->count;
-    double total = 0, squares = 0;
-    for (size_t i = 0; i < times->distinct; i++)
-        total += times->items[i].value * (double)times->items[i].count;
+    const double total = KPROF_SUM(i, times->distinct, times->items[i].value * (double)times->items[i].count);
+    double squares = 0;
     for (size_t i = 0; i < times->distinct; i++) {
         const double away = times->items[i].value - total / count;
         squares += away * away * (double)times->items[i].count;

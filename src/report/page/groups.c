@@ -291,9 +291,7 @@ uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group
 
 double kprof_group_time_ns(const kprof_group *group)
 {
-    double sum = 0;
-    for (size_t i = 0; i < group->duration_count; i++)
-        sum += group->durations[i];
+    const double sum = KPROF_SUM(i, group->duration_count, group->durations[i]);
     return group->duration_count ? sum / (double)group->duration_count * (double)group->launches : NAN;
 }
 

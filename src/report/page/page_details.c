@@ -112,12 +112,9 @@ static const kprof_model_chip *model_chip(const kprof_emitter *emitter, const kp
 static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip *chip,
                            const kprof_finding_list *findings)
 {
-    bool shows_sections = false, has_any = false;
-    for (size_t i = 0; shown && i < shown->section_count; i++)
-        shows_sections = shows_sections || strcmp(shown->sections[i].section->id, KPROF_NAMED_SECTION_ID) != 0;
-    for (size_t i = 0; i < findings->count && !has_any; i++)
-        has_any = has_place(chip, findings->items[i]);
-    return shows_sections && has_any;
+    return shown &&
+           KPROF_ANY(i, shown->section_count, strcmp(shown->sections[i].section->id, KPROF_NAMED_SECTION_ID) != 0) &&
+           KPROF_ANY(i, findings->count, has_place(chip, findings->items[i]));
 }
 
 /* Choose the findings that the page shows: all, or, if sections were chosen, those of these sections and the one that

@@ -148,8 +148,8 @@ static void examine(shown_code *shown)
     }
     shown->samples = total_of(shown, KPROF_NUMBER_SAMPLES);
     shown->heat_column = first_alone(shown, &measured);
-    for (size_t i = KPROF_NUMBER_INSTRUCTIONS; i < KPROF_NUMBER_COUNT; i++)
-        measured += !isnan(total_of(shown, i));
+    measured += KPROF_SUM(i, KPROF_NUMBER_COUNT - KPROF_NUMBER_INSTRUCTIONS,
+                          !isnan(total_of(shown, KPROF_NUMBER_INSTRUCTIONS + i)));
     shown->has_few = measured <= FEW;
 }
 
@@ -548,10 +548,9 @@ static const char *describe_shape(const kprof_code_profile *profile, char *out, 
 /* Are its values of one launch, and those of another launch of the kernel are kept apart? */
 static bool is_one_of_several(const source_page *page, const kprof_code_profile *profile)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < page->profiles.count && count < 2; i++)
-        count += page->profiles.items[i].kernel == profile->kernel;
-    return count > 1 && profile->counted <= 1 && profile->sampled <= 1;
+    return profile->counted <= 1 && profile->sampled <= 1 &&
+           KPROF_ANY(i, page->profiles.count,
+                     page->profiles.items[i].kernel == profile->kernel && page->profiles.items[i].id != profile->id);
 }
 
 static void show_heading(shown_code *shown)
@@ -621,9 +620,8 @@ static void note_lines(source_page *page, const kprof_profiled_code *code, const
 static void note_codes(const shown_code *shown)
 {
     const kprof_profiled_code *code = shown->code;
-    size_t count = 0;
-    for (size_t i = 0; i < code->function_count; i++)
-        count += strcmp(code->functions[i].mangled, code->profile->kernel->mangled) == 0;
+    const size_t count =
+        KPROF_SUM(i, code->function_count, strcmp(code->functions[i].mangled, code->profile->kernel->mangled) == 0);
     if (count >= 2)
         add_note(shown->page, name_of(shown->page, code->profile),
                  kprof_strprintf("%zu codes of this name ran in this shape, as where it is compiled while the program "

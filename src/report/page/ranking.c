@@ -93,9 +93,7 @@ static kprof_status weigh_by_census(const kprof_page_context *context, kprof_ran
 
 static void share_time(kprof_ranking *ranking)
 {
-    double sum = 0;
-    for (size_t i = 0; i < ranking->count; i++)
-        sum += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
+    const double sum = KPROF_SUM(i, ranking->count, isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns);
     if (isnan(ranking->time_ns)) /* no census tells it */
         ranking->time_ns = sum > 0 ? sum : NAN;
     for (size_t i = 0; i < ranking->count; i++) {

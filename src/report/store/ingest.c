@@ -109,8 +109,7 @@ static void store_process(kprof_ingest *ingest, const kprof_process_record *proc
 
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
-    const size_t at = KPROF_FIND(i, ingest->device_count, ingest->devices[i].record.device == number);
-    return at < ingest->device_count ? &ingest->devices[at] : NULL;
+    return KPROF_FIRST(it, ingest->devices, ingest->device_count, it->record.device == number);
 }
 
 static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
@@ -138,8 +137,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
 
 static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 {
-    const size_t at = KPROF_FIND(i, ingest->metrics_count, strcmp(ingest->metrics[i].chip, chip) == 0);
-    return at < ingest->metrics_count ? &ingest->metrics[at] : NULL;
+    return KPROF_FIRST(it, ingest->metrics, ingest->metrics_count, strcmp(it->chip, chip) == 0);
 }
 
 static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
@@ -326,9 +324,7 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record, 0}, device);
     kprof_report *report = ingest->report;
     const int64_t id = report->next_launch;
-    int64_t measured = 0;
-    for (size_t i = 0; i < launch->value_count; i++)
-        measured += !isnan(launch->values[i]);
+    const size_t measured = KPROF_SUM(i, launch->value_count, !isnan(launch->values[i]));
     const unsigned mode = launch->mode;
     const kprof_launch_row row = {
         .record = *launch,
