@@ -238,9 +238,10 @@ static void rank_line(const kprof_place_finder *finder, const kprof_profiled_lin
     while (next_candidate(&finder->loaded->code, line, finder->loaded->lines.by_caller + line->first, &next)) {
         next.weight = 0;
         for (size_t i = 0; i < among->metrics.column_count; i++) {
-            const double sum = KPROF_SUM(
-                k, next.count,
-                weigh_column(kprof_profiled_values(&finder->loaded->code, next.instructions[k]), &among->metrics, i));
+            double sum = 0;
+            for (size_t k = 0; k < next.count; k++)
+                sum += weigh_column(kprof_profiled_values(&finder->loaded->code, next.instructions[k]), &among->metrics,
+                                    i);
             next.weight += fmax(sum, 0);
         }
         for (size_t i = 0; i < next.count && finder->moved; i++)
