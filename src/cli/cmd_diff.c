@@ -5,7 +5,6 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/words.h"
-#include "core/config.h"
 #include "core/log.h"
 #include "report/diff/diff.h"
 
@@ -116,7 +115,6 @@ int kprof_cmd_diff(const kprof_options *options)
         kprof_condition_free(&of.conditions[i]);
     free(of.conditions);
     for (int side = 0; side < KPROF_SIDES; side++)
-        if (of.reports[side])
-            (void)!kprof_report_close(of.reports[side]);
+        (void)!kprof_report_close(of.reports[side]);
     return kprof_status_exit_code(status);
 }

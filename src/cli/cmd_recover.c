@@ -216,8 +216,7 @@ static kprof_status print_report(const recovery *run)
     KPROF_THEN(status, kprof_results_open(options, kprof_route_report(options).results, &results));
     KPROF_THEN(status, print_pages(run, report, results));
     status = kprof_results_close(options, results, status);
-    if (report)
-        (void)!kprof_report_close(report);
+    (void)!kprof_report_close(report);
     return status;
 }
 

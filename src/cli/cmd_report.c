@@ -145,8 +145,7 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         status = print_report(&rest, report, subset, rules);
     if (status == KPROF_OK && options->html_path && kprof_trace_is_there(report))
         status = kprof_trace_tell_missing(report, KPROF_TRACE_PAGE);
-    if (report)
-        (void)!kprof_report_close(report);
+    (void)!kprof_report_close(report);
     if (kept && status != KPROF_OK)
         unlink(kept);
     if (kept)

@@ -307,8 +307,7 @@ int kprof_cmd_stats(const kprof_options *options)
     KPROF_THEN(status,
                are_apart ? show_each(&(tables_apart){options, report, &content, 0}) : show(options, report, &content));
     KPROF_THEN(status, kprof_trace_tell_missing(report, KPROF_TRACE_TABLES));
-    if (report)
-        (void)!kprof_report_close(report);
+    (void)!kprof_report_close(report);
     kprof_findings_free(&rules);
     return kprof_status_exit_code(status);
 }

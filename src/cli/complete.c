@@ -206,8 +206,7 @@ static kprof_status offer_kernels(const answers *to)
     for (size_t i = 0; i < names.count; i++)
         offer(to, names.items[i], NULL);
     kprof_seen_free(kernels, count);
-    if (report)
-        (void)!kprof_report_close(report);
+    (void)!kprof_report_close(report);
     return status;
 }
 

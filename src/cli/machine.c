@@ -268,160 +268,141 @@ const char *kprof_machine_fix(const kprof_machine *m, kprof_status status)
 /* Judges one thing, and puts what it found into `text`. */
 typedef kprof_check judge(const kprof_machine *m, char text[512]);
 
-#define FINE(name)                     ((kprof_check){name, KPROF_CHECK_FINE, KPROF_OK, "", NULL})
-#define NOTE(name, fix, code)          ((kprof_check){name, KPROF_CHECK_NOTE, KPROF_OK, fix, code})
-#define WARNING(name, fix, code)       ((kprof_check){name, KPROF_CHECK_WARNING, KPROF_OK, fix, code})
-#define FAULT(name, status, fix, code) ((kprof_check){name, KPROF_CHECK_FAULT, KPROF_##status, fix, code})
+/* Behind these: what was found, as printf takes it. */
+#define CHECK(name, verdict, status, fix, code, ...)                                                                   \
+    (snprintf(text, 512, __VA_ARGS__), (kprof_check){name, KPROF_CHECK_##verdict, KPROF_##status, fix, code})
+#define FINE(name, ...)                     CHECK(name, FINE, OK, "", NULL, __VA_ARGS__)
+#define NOTE(name, fix, code, ...)          CHECK(name, NOTE, OK, fix, code, __VA_ARGS__)
+#define WARNING(name, fix, code, ...)       CHECK(name, WARNING, OK, fix, code, __VA_ARGS__)
+#define FAULT(name, status, fix, code, ...) CHECK(name, FAULT, status, fix, code, __VA_ARGS__)
 
 static kprof_check judge_module(const kprof_machine *m, char text[512])
 {
-    if (!m->module_version[0] && m->library[0]) { /* as in some sandboxes: whether there is a GPU is seen below */
-        snprintf(text, 512, "NVIDIA's kernel module does not tell its version");
-        return NOTE("driver", "", "driver-version-unknown");
-    }
-    if (!m->module_version[0]) {
-        snprintf(text, 512, "NVIDIA's kernel module is not loaded");
+    if (!m->module_version[0] && m->library[0]) /* as in some sandboxes: whether there is a GPU is seen below */
+        return NOTE("driver", "", "driver-version-unknown", "NVIDIA's kernel module does not tell its version");
+    if (!m->module_version[0])
         return FAULT("driver", NO_GPU,
                      m->in_container ? "start the container with its GPUs: docker run --gpus all"
                                      : "install NVIDIA's driver, or load it: modprobe nvidia",
-                     "driver-missing");
-    }
-    const bool is_old = atoi(m->module_version) < LEAST_DRIVER;
-    int length = snprintf(text, 512, "NVIDIA's kernel module is %s", m->module_version);
-    if (is_old)
-        snprintf(text + length, 512 - (size_t)length, ", and CUPTI of CUDA 13 needs %d or later", LEAST_DRIVER);
-    return is_old ? FAULT("driver", UNSUPPORTED, "install a newer driver", "driver-old") : FINE("driver");
+                     "driver-missing", "NVIDIA's kernel module is not loaded");
+    if (atoi(m->module_version) < LEAST_DRIVER)
+        return FAULT("driver", UNSUPPORTED, "install a newer driver", "driver-old",
+                     "NVIDIA's kernel module is %s, and CUPTI of CUDA 13 needs %d or later", m->module_version,
+                     LEAST_DRIVER);
+    return FINE("driver", "NVIDIA's kernel module is %s", m->module_version);
 }
 
 static kprof_check judge_library(const kprof_machine *m, char text[512])
 {
-    if (!m->library[0]) {
-        snprintf(text, 512, "programs find no libcuda.so.1: %s", m->library_reason);
+    if (!m->library[0])
         return FAULT("library", NO_GPU, "install the driver's libraries, or name their folder in LD_LIBRARY_PATH",
-                     "library-missing");
-    }
-    if (has_stubs(m)) {
-        snprintf(text, 512, "programs load %.300s, which is for linking and starts no GPU", m->library);
-        return FAULT("library", NO_GPU, no_stubs, "library-stub");
-    }
-    if (m->library_version[0] && m->module_version[0] && strcmp(m->library_version, m->module_version) != 0) {
-        snprintf(text, 512, "programs load %.300s, and the kernel module is %s", m->library, m->module_version);
-        return FAULT("library", NO_GPU,
-                     "load the kernel module of the driver that is installed: reboot, or reload nvidia",
-                     "library-mismatch");
-    }
-    snprintf(text, 512, "programs load %.400s", m->library);
-    return FINE("library");
+                     "library-missing", "programs find no libcuda.so.1: %s", m->library_reason);
+    if (has_stubs(m))
+        return FAULT("library", NO_GPU, no_stubs, "library-stub",
+                     "programs load %.300s, which is for linking and starts no GPU", m->library);
+    if (m->library_version[0] && m->module_version[0] && strcmp(m->library_version, m->module_version) != 0)
+        return FAULT(
+            "library", NO_GPU, "load the kernel module of the driver that is installed: reboot, or reload nvidia",
+            "library-mismatch", "programs load %.300s, and the kernel module is %s", m->library, m->module_version);
+    return FINE("library", "programs load %.400s", m->library);
 }
 
 static kprof_check judge_permission(const kprof_machine *m, char text[512])
 {
-    if (m->admin_only == 1 && !m->is_admin) {
-        snprintf(text, 512, "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1");
-        return FAULT("permission", NO_PERMISSION, kprof_machine_fix(m, KPROF_NO_PERMISSION), "permission-denied");
-    }
-    snprintf(text, 512,
-             m->admin_only == 0 ? "every user may read GPU counters"
-             : m->is_admin      ? "this user may read GPU counters"
-                                : "the kernel module does not tell whether this user may read GPU counters");
-    return m->admin_only == -1 && !m->is_admin ? NOTE("permission", "", "permission-unknown") : FINE("permission");
+    if (m->admin_only == 1 && !m->is_admin)
+        return FAULT("permission", NO_PERMISSION, kprof_machine_fix(m, KPROF_NO_PERMISSION), "permission-denied",
+                     "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1");
+    if (m->admin_only == -1 && !m->is_admin)
+        return NOTE("permission", "", "permission-unknown",
+                    "the kernel module does not tell whether this user may read GPU counters");
+    return FINE("permission", "%s user may read GPU counters", m->admin_only == 0 ? "every" : "this");
 }
 
 static kprof_check judge_others(const kprof_machine *m, char text[512])
 {
-    if (m->holder[0]) {
-        snprintf(text, 512, "%s may hold the counters of GPUs%s%.300s", m->holder,
-                 m->injection ? ", and CUDA_INJECTION64_PATH names another profiler, " : "",
-                 m->injection ? m->injection : "");
+    if (m->holder[0])
         return WARNING("other tools",
                        strstr(m->holder, "dcgm") || strstr(m->holder, "hostengine")
                            ? "pause it for the run: dcgmi profile --pause, and --resume afterwards"
                            : "wait for it to end",
-                       "counters-held");
-    }
-    if (m->injection) {
-        snprintf(text, 512, "CUDA_INJECTION64_PATH names another profiler, %.300s", m->injection);
+                       "counters-held", "%s may hold the counters of GPUs%s%.300s", m->holder,
+                       m->injection ? ", and CUDA_INJECTION64_PATH names another profiler, " : "",
+                       m->injection ? m->injection : "");
+    if (m->injection)
         return WARNING("other tools", "kprof takes its place for a run; unset it if that is not wanted",
-                       "other-profiler");
-    }
-    snprintf(text, 512, "no tool is known to hold the counters");
-    return FINE("other tools");
+                       "other-profiler", "CUDA_INJECTION64_PATH names another profiler, %.300s", m->injection);
+    return FINE("other tools", "no tool is known to hold the counters");
 }
 
 static kprof_check judge_container(const kprof_machine *m, char text[512])
 {
-    snprintf(text, 512, "%s", m->in_container ? "this is a container" : "this is no container");
-    return m->in_container ? NOTE("container", "", "container") : FINE("container");
+    return m->in_container ? NOTE("container", "", "container", "this is a container")
+                           : FINE("container", "this is no container");
 }
 
 static kprof_check judge_mig(const kprof_machine *m, char text[512])
 {
-    snprintf(text, 512, "no GPU is split into instances");
     if (m->mig_instances == 0)
-        return FINE("MIG");
-    snprintf(text, 512, "GPUs are split into %u instances: units that these share have no values", m->mig_instances);
-    return WARNING("MIG", "for these values, have an administrator turn it off: nvidia-smi -mig 0", "mig");
+        return FINE("MIG", "no GPU is split into instances");
+    return WARNING("MIG", "for these values, have an administrator turn it off: nvidia-smi -mig 0", "mig",
+                   "GPUs are split into %u instances: units that these share have no values", m->mig_instances);
 }
 
 static kprof_check judge_space(const kprof_machine *m, char text[512])
 {
-    snprintf(text, 512, "runs can keep nothing in %.200s: %s", m->folder, strerror(m->folder_error));
+    static const char found[] = "%.1f GB are free in %.200s, where a run keeps what it measures until its end";
+    const double free_gb = (double)m->free_bytes * 1e-9;
     if (m->folder_error)
-        return FAULT("disk", OUTPUT, "name another folder in TMPDIR", "folder-unusable");
-    snprintf(text, 512, "%.1f GB are free in %.200s, where a run keeps what it measures until its end",
-             (double)m->free_bytes * 1e-9, m->folder);
-    return m->free_bytes >= LITTLE_SPACE
-               ? FINE("disk")
-               : WARNING("disk", "make space there, or name another folder in TMPDIR", "low-disk");
+        return FAULT("disk", OUTPUT, "name another folder in TMPDIR", "folder-unusable",
+                     "runs can keep nothing in %.200s: %s", m->folder, strerror(m->folder_error));
+    if (m->free_bytes < LITTLE_SPACE)
+        return WARNING("disk", "make space there, or name another folder in TMPDIR", "low-disk", found, free_gb,
+                       m->folder);
+    return FINE("disk", found, free_gb, m->folder);
 }
 
 static kprof_check judge_memory(const kprof_machine *m, char text[512])
 {
-    snprintf(text, 512, "the system does not tell how much memory is available");
+    const double gb = (double)m->memory_bytes * 1e-9;
     if (m->memory_bytes == 0)
-        return FINE("memory");
-    const int length =
-        snprintf(text, 512, "%.1f GB of the host's memory are available", (double)m->memory_bytes * 1e-9);
+        return FINE("memory", "the system does not tell how much memory is available");
     if (m->memory_bytes >= m->device_bytes)
-        return FINE("memory");
-    snprintf(text + length, 512 - (size_t)length,
-             ", and a GPU has %.1f: of a program that fills more than half of it, launches may be multiplexed in place "
-             "of repeated",
-             (double)m->device_bytes * 1e-9);
-    return NOTE("memory",
-                m->in_container ? "give the container more memory, or measure fewer launches (-c)"
-                                : "end other programs, or measure fewer launches (-c)",
-                "low-memory");
+        return FINE("memory", "%.1f GB of the host's memory are available", gb);
+    return NOTE(
+        "memory",
+        m->in_container ? "give the container more memory, or measure fewer launches (-c)"
+                        : "end other programs, or measure fewer launches (-c)",
+        "low-memory",
+        "%.1f GB of the host's memory are available, and a GPU has %.1f: of a program that fills more than half "
+        "of it, launches may be multiplexed in place of repeated",
+        gb, (double)m->device_bytes * 1e-9);
 }
 
 static kprof_check judge_disassembler(const kprof_machine *m, char text[512])
 {
-    snprintf(text, 512, "%.400s shows instructions", m->disassembler);
     if (m->disassembler[0])
-        return FINE("nvdisasm");
-    snprintf(text, 512, "there is no nvdisasm: the source page has lines and addresses, and no instructions");
-    return WARNING("nvdisasm", "install it with a CUDA toolkit, or with pip: nvidia-cuda-nvdisasm", "no-nvdisasm");
+        return FINE("nvdisasm", "%.400s shows instructions", m->disassembler);
+    return WARNING("nvdisasm", "install it with a CUDA toolkit, or with pip: nvidia-cuda-nvdisasm", "no-nvdisasm",
+                   "there is no nvdisasm: the source page has lines and addresses, and no instructions");
 }
 
 /* CUPTI counts nothing where it is newer than the driver, and tells so by an error of its own only as it starts. */
 static kprof_check judge_cupti(const kprof_machine *m, char text[512])
 {
+    static const char fix[] = "install a newer driver, or name an older toolkit of CUDA 13 in CUDA_HOME",
+                      found[] = "CUPTI is of CUDA %u.%u, and the driver is for CUDA %u.%u";
     const unsigned major = m->versions.cupti / 10000, minor = m->versions.cupti / 100 % 100,
                    driver_major = m->versions.driver / 1000, driver_minor = m->versions.driver / 10 % 100;
-    if (m->cupti_reason) {
-        snprintf(text, 512, "%s", m->cupti_reason);
+    if (m->cupti_reason)
         return FAULT("CUPTI", UNSUPPORTED,
                      "install CUPTI of CUDA 13, with a toolkit or with pip (nvidia-cuda-cupti), and name the "
                      "toolkit's folder in CUDA_HOME",
-                     "cupti-missing");
-    }
-    const int length = snprintf(text, 512, "CUPTI is of CUDA %u.%u", major, minor);
+                     "cupti-missing", "%s", m->cupti_reason);
     if (m->versions.driver == 0 || m->versions.cupti == 0 || (major * 100 + minor <= driver_major * 100 + driver_minor))
-        return FINE("CUPTI");
-    snprintf(text + length, 512 - (size_t)length, ", and the driver is for CUDA %u.%u", driver_major, driver_minor);
-    static const char fix[] = "install a newer driver, or name an older toolkit of CUDA 13 in CUDA_HOME";
-    return major > driver_major ? FAULT("CUPTI", UNSUPPORTED, fix, "cupti-newer")
-                                : WARNING("CUPTI", fix, "cupti-newer");
+        return FINE("CUPTI", "CUPTI is of CUDA %u.%u", major, minor);
+    if (major > driver_major)
+        return FAULT("CUPTI", UNSUPPORTED, fix, "cupti-newer", found, major, minor, driver_major, driver_minor);
+    return WARNING("CUPTI", fix, "cupti-newer", found, major, minor, driver_major, driver_minor);
 }
 
 /* Why CUPTI measures nothing on a GPU, what to do, and the code. */
@@ -444,33 +425,26 @@ static const struct {
 
 static kprof_check judge_setup(const kprof_machine *m, char text[512])
 {
-    snprintf(text, 512, "nothing is known to keep CUPTI from measuring");
     if (m->obstacle == KPROF_PROBE_NO_OBSTACLE)
-        return FINE("set-up");
-    snprintf(text, 512, "GPU %zu: %s", m->obstructed, obstacles[m->obstacle].why);
-    return FAULT("set-up", UNSUPPORTED, obstacles[m->obstacle].fix, obstacles[m->obstacle].code);
+        return FINE("set-up", "nothing is known to keep CUPTI from measuring");
+    return FAULT("set-up", UNSUPPORTED, obstacles[m->obstacle].fix, obstacles[m->obstacle].code, "GPU %zu: %s",
+                 m->obstructed, obstacles[m->obstacle].why);
 }
 
 static kprof_check judge_clocks(const kprof_machine *m, char text[512])
 {
     const kprof_clocks *clocks = &m->clocks;
-    if (!clocks->is_known) {
-        snprintf(text, 512, "clocks were not looked at: %s", clocks->why_not);
-        return NOTE("clocks", "", "clocks-unknown");
-    }
-    if (clocks->slowed >= 0) {
-        snprintf(text, 512, "GPU %d is slowed down by %s: times are longer, and differ from run to run", clocks->slowed,
-                 clocks->slowed_by);
+    if (!clocks->is_known)
+        return NOTE("clocks", "", "clocks-unknown", "clocks were not looked at: %s", clocks->why_not);
+    if (clocks->slowed >= 0)
         return WARNING("clocks", "see to its cooling and power: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
-                       "gpu-slowed");
-    }
-    if (clocks->not_persistent >= 0) {
-        snprintf(text, 512, "the driver lets go of GPU %d between programs, so that each starts more slowly",
-                 clocks->not_persistent);
-        return NOTE("clocks", "have an administrator call nvidia-smi -pm 1", "no-persistence");
-    }
-    snprintf(text, 512, "the SMs of GPU 0 run at %ld MHz now, and at %ld at most", clocks->mhz, clocks->most_mhz);
-    return FINE("clocks");
+                       "gpu-slowed", "GPU %d is slowed down by %s: times are longer, and differ from run to run",
+                       clocks->slowed, clocks->slowed_by);
+    if (clocks->not_persistent >= 0)
+        return NOTE("clocks", "have an administrator call nvidia-smi -pm 1", "no-persistence",
+                    "the driver lets go of GPU %d between programs, so that each starts more slowly",
+                    clocks->not_persistent);
+    return FINE("clocks", "the SMs of GPU 0 run at %ld MHz now, and at %ld at most", clocks->mhz, clocks->most_mhz);
 }
 
 kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out)

@@ -10,7 +10,6 @@
 #include "core/log.h"
 #include "core/regex.h"
 #include "report/model/change.h"
-#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

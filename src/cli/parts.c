@@ -220,10 +220,7 @@ bool kprof_parts_promise(const kprof_parts *parts, const char *path)
 /* Are all processes of a part among these? No ids stand for all processes. */
 static bool is_within(const kprof_pids *part, const kprof_pids *whom)
 {
-    bool are_within = whom->count == 0 || part->count > 0;
-    for (size_t i = 0; i < part->count && are_within && whom->count > 0; i++)
-        are_within = kprof_pids_have(whom, part->items[i]);
-    return are_within;
+    return whom->count == 0 || (part->count > 0 && KPROF_ALL(i, part->count, kprof_pids_have(whom, part->items[i])));
 }
 
 void kprof_parts_end(kprof_parts *parts, const kprof_pids *whom, const void *closer)

@@ -1,5 +1,4 @@
 /* Text for people: headings, aligned columns, scaled units, bars for percentages and a drawn roofline. Plain ASCII. */
-#include "core/clean.h"
 #include "report/emit/emit.h"
 #include "report/emit/grid.h"
 #include "report/emit/plot.h"

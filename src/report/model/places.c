@@ -2,7 +2,6 @@
 #include "report/model/places.h"
 
 #include "metricset/instruction.h"
-#include "report/store/store.h"
 
 #include <math.h>
 #include <string.h>

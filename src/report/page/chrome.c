@@ -1,6 +1,5 @@
 /* A trace in the JSON of Chrome, which Perfetto reads, with the names that PyTorch's profiler gives to things. SQLite
  * makes each event; kprof writes one after the other, into the page of a browser, too. */
-#include "core/log.h"
 #include "report/emit/json_text.h"
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"

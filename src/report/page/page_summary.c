@@ -1,5 +1,4 @@
 /* The summary page: a row for each group of launches, which tells its time, what limits it and what can be gained. */
-#include "report/emit/grid.h"
 #include "report/page/ranking.h"
 
 #include <math.h>
