@@ -67,15 +67,30 @@ typedef struct parser {
     const char *error; /* NULL while all is well */
 } parser;
 
+/* How tightly operations bind, the loosest first. */
+typedef enum level { OF_OR, OF_AND, OF_NOT, OF_COMPARISON, OF_SUM, OF_PRODUCT, OF_SIGN } level;
+
 /* Longer signs stand before those that they begin with. */
 static const struct {
     const char *sign;
     operation op;
-} comparisons[] = {{"<=", OP_LESS_EQUAL}, {">=", OP_MORE_EQUAL}, {"==", OP_EQUAL},
-                   {"!=", OP_NOT_EQUAL},  {"<", OP_LESS},        {">", OP_MORE}};
-enum { COMPARISON_COUNT = COUNT_OF(comparisons) };
+    level level;
+} operators[] = {
+    {"or", OP_OR, OF_OR},
+    {"and", OP_AND, OF_AND},
+    {"<=", OP_LESS_EQUAL, OF_COMPARISON},
+    {">=", OP_MORE_EQUAL, OF_COMPARISON},
+    {"==", OP_EQUAL, OF_COMPARISON},
+    {"!=", OP_NOT_EQUAL, OF_COMPARISON},
+    {"<", OP_LESS, OF_COMPARISON},
+    {">", OP_MORE, OF_COMPARISON},
+    {"+", OP_ADD, OF_SUM},
+    {"-", OP_SUB, OF_SUM},
+    {"*", OP_MUL, OF_PRODUCT},
+    {"/", OP_DIV, OF_PRODUCT},
+};
 
-static kprof_expr *parse_or(parser *p);
+static kprof_expr *parse(parser *p, level of);
 
 static kprof_expr *fail(parser *p, const char *error)
 {
@@ -169,7 +184,7 @@ static bool parse_arguments(parser *p, kprof_expr *call, size_t most)
     do {
         if (call->count == most)
             return fail(p, "too many arguments");
-        if (!add_operand(p, call, parse_or(p)))
+        if (!add_operand(p, call, parse(p, OF_OR)))
             return false;
     } while (accept(p, ','));
     return accept(p, ')') || fail(p, "expected , or )");
@@ -215,88 +230,45 @@ static kprof_expr *parse_primary(parser *p)
         return parse_name(p);
     if (!accept(p, '('))
         return fail(p, *p->at ? "expected a number, a name or (" : "the expression ends too early");
-    kprof_expr *inner = parse_or(p);
+    kprof_expr *inner = parse(p, OF_OR);
     return inner && !accept(p, ')') ? fail(p, "expected )") : inner;
 }
 
-static kprof_expr *parse_unary(parser *p)
+/* `not` has been read; a minus may come, or a value. */
+static kprof_expr *parse_signed(parser *p, level of)
 {
     if (p->depth >= MAX_DEPTH)
         return fail(p, "nested too deeply");
     p->depth++;
-    kprof_expr *expr = accept(p, '-') ? make_node(p, OP_NEGATE, parse_unary(p), NULL) : parse_primary(p);
+    kprof_expr *expr = of == OF_NOT     ? make_node(p, OP_NOT, parse(p, OF_NOT), NULL)
+                       : accept(p, '-') ? make_node(p, OP_NEGATE, parse(p, OF_SIGN), NULL)
+                                        : parse_primary(p);
     p->depth--;
     return expr;
 }
 
-static kprof_expr *parse_product(parser *p)
+static bool accept_operator(parser *p, level of, operation *op)
 {
-    kprof_expr *left = parse_unary(p);
-    while (left) {
-        if (accept(p, '*'))
-            left = make_node(p, OP_MUL, left, parse_unary(p));
-        else if (accept(p, '/'))
-            left = make_node(p, OP_DIV, left, parse_unary(p));
-        else
-            break;
-    }
-    return left;
-}
-
-static kprof_expr *parse_sum(parser *p)
-{
-    kprof_expr *left = parse_product(p);
-    while (left) {
-        if (accept(p, '+'))
-            left = make_node(p, OP_ADD, left, parse_product(p));
-        else if (accept(p, '-'))
-            left = make_node(p, OP_SUB, left, parse_product(p));
-        else
-            break;
-    }
-    return left;
+    skip_spaces(p);
+    const size_t at = KPROF_FIND(i, COUNT_OF(operators),
+                                 operators[i].level == of && kprof_begins_with(p->at, operators[i].sign) &&
+                                     (!starts_name(*p->at) || at_word(p, operators[i].sign)));
+    if (at == COUNT_OF(operators))
+        return false;
+    p->at += strlen(operators[at].sign);
+    *op = operators[at].op;
+    return true;
 }
 
 /* One comparison at most: 1 < a < 3 would not mean what it looks like. */
-static kprof_expr *parse_comparison(parser *p)
+static kprof_expr *parse(parser *p, level of)
 {
-    kprof_expr *left = parse_sum(p);
-    skip_spaces(p);
-    for (size_t i = 0; left && i < COMPARISON_COUNT; i++) {
-        const size_t length = strlen(comparisons[i].sign);
-        if (strncmp(p->at, comparisons[i].sign, length) != 0)
-            continue;
-        p->at += length;
-        return make_node(p, comparisons[i].op, left, parse_sum(p));
-    }
-    return left;
-}
-
-static kprof_expr *parse_not(parser *p)
-{
-    if (!accept_word(p, "not"))
-        return parse_comparison(p);
-    if (p->depth >= MAX_DEPTH)
-        return fail(p, "nested too deeply");
-    p->depth++;
-    kprof_expr *expr = make_node(p, OP_NOT, parse_not(p), NULL);
-    p->depth--;
-    return expr;
-}
-
-static kprof_expr *parse_and(parser *p)
-{
-    kprof_expr *left = parse_not(p);
-    while (left && accept_word(p, "and"))
-        left = make_node(p, OP_AND, left, parse_not(p));
-    return left;
-}
-
-static kprof_expr *parse_or(parser *p)
-{
-    kprof_expr *left = parse_and(p);
-    while (left && accept_word(p, "or"))
-        left = make_node(p, OP_OR, left, parse_and(p));
+    if (of == OF_SIGN || (of == OF_NOT && accept_word(p, "not")))
+        return parse_signed(p, of);
+    operation op;
+    kprof_expr *left = parse(p, of + 1);
+    for (bool more = true; left && more && accept_operator(p, of, &op); more = of != OF_COMPARISON)
+        left = make_node(p, op, left, parse(p, of + 1));
     return left;
 }
 
@@ -307,7 +279,7 @@ kprof_status kprof_expr_parse(kprof_pool *pool, const char *text, kprof_expr **o
     if (strlen(text) > MAX_LENGTH)
         return kprof_fail(KPROF_BAD_METRICSET, "expression \"%.40s...\" is longer than %d characters", text,
                           MAX_LENGTH);
-    kprof_expr *expr = parse_or(&p);
+    kprof_expr *expr = parse(&p, OF_OR);
     skip_spaces(&p);
     if (expr && *p.at)
         expr = fail(&p, "expected an operator");
@@ -368,11 +340,32 @@ static double fold(const kprof_expr *expr, const name_source *source)
     return result;
 }
 
-static double compare(operation op, double left, double right)
+/* One operand may decide alone: "and" when it is false, "or" when it is true. */
+static double join(operation op, double left, double right)
 {
+    const bool decides = op == OP_OR;
+    if ((!isnan(left) && (left != 0) == decides) || (!isnan(right) && (right != 0) == decides))
+        return decides;
+    return isnan(left) || isnan(right) ? NAN : !decides;
+}
+
+static double apply(operation op, double left, double right)
+{
+    if (op == OP_AND || op == OP_OR)
+        return join(op, left, right);
+    if (op == OP_IF_MISSING)
+        return isnan(left) ? right : left;
     if (isnan(left) || isnan(right))
         return NAN;
     switch (op) {
+    case OP_ADD:
+        return left + right;
+    case OP_SUB:
+        return left - right;
+    case OP_MUL:
+        return left * right;
+    case OP_DIV:
+        return right == 0 ? NAN : left / right;
     case OP_LESS:
         return left < right;
     case OP_LESS_EQUAL:
@@ -385,38 +378,6 @@ static double compare(operation op, double left, double right)
         return left == right;
     default: /* OP_NOT_EQUAL */
         return left != right;
-    }
-}
-
-/* One operand may decide alone: "and" when it is false, "or" when it is true. */
-static double join(operation op, double left, double right)
-{
-    const bool decides = op == OP_OR;
-    if ((!isnan(left) && (left != 0) == decides) || (!isnan(right) && (right != 0) == decides))
-        return decides;
-    return isnan(left) || isnan(right) ? NAN : !decides;
-}
-
-static double apply(const kprof_expr *expr, const name_source *source)
-{
-    double left = evaluate(expr->operands[0], source);
-    double right = evaluate(expr->operands[1], source);
-    switch (expr->op) {
-    case OP_ADD:
-        return left + right;
-    case OP_SUB:
-        return left - right;
-    case OP_MUL:
-        return left * right;
-    case OP_DIV:
-        return right == 0 ? NAN : left / right;
-    case OP_IF_MISSING:
-        return isnan(left) ? right : left;
-    case OP_AND:
-    case OP_OR:
-        return join(expr->op, left, right);
-    default:
-        return compare(expr->op, left, right);
     }
 }
 
@@ -445,7 +406,7 @@ static double evaluate(const kprof_expr *expr, const name_source *source)
     case OP_SUM:
         return fold(expr, source);
     default:
-        return apply(expr, source);
+        return apply(expr->op, evaluate(expr->operands[0], source), evaluate(expr->operands[1], source));
     }
 }
 
