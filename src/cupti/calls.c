@@ -330,66 +330,6 @@ static bool takes_access(const cuMemSetAccess_params *p)
     return p->desc && KPROF_ANY(i, p->count, p->desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
-#define VARIABLE(name)                                                                                                 \
-    case ID(name): {                                                                                                   \
-        const name##_params *p = parameters;                                                                           \
-        at = p->dptr;                                                                                                  \
-        size = p->bytes;                                                                                               \
-        break;                                                                                                         \
-    }
-
-bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes)
-{
-    const CUdeviceptr *at = NULL;
-    const size_t *size = NULL;
-    switch (id) {
-        VARIABLE(cuModuleGetGlobal_v2)
-        VARIABLE(cuLibraryGetGlobal)
-        VARIABLE(cuLibraryGetManaged)
-    default:
-        break;
-    }
-    if (!at)
-        return false;
-    *address = *at;
-    *size_bytes = size ? *size : 0;
-    return true;
-}
-
-const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
-{
-    switch (id) {
-    case ID(cuModuleGetGlobal_v2):
-        return ((const cuModuleGetGlobal_v2_params *)parameters)->hmod;
-    case ID(cuLibraryGetGlobal):
-        return ((const cuLibraryGetGlobal_params *)parameters)->library;
-    case ID(cuLibraryGetManaged):
-        return ((const cuLibraryGetManaged_params *)parameters)->library;
-    case ID(cuModuleUnload):
-        return ((const cuModuleUnload_params *)parameters)->hmod;
-    case ID(cuLibraryUnload):
-        return ((const cuLibraryUnload_params *)parameters)->library;
-    default:
-        return NULL;
-    }
-}
-
-const void *kprof_call_loaded(CUpti_CallbackId id, const void *parameters)
-{
-    switch (id) {
-    case ID(cuModuleLoad):
-        return *((const cuModuleLoad_params *)parameters)->module;
-    case ID(cuModuleLoadData):
-        return *((const cuModuleLoadData_params *)parameters)->module;
-    case ID(cuModuleLoadDataEx):
-        return *((const cuModuleLoadDataEx_params *)parameters)->module;
-    case ID(cuModuleLoadFatBinary):
-        return *((const cuModuleLoadFatBinary_params *)parameters)->module;
-    default:
-        return NULL;
-    }
-}
-
 /* A stream that is captured allocates nothing now: the memory will be the graph's. */
 static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *parameters)
 {
@@ -444,13 +384,41 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
     }
 }
 
+#define FINDS_VARIABLE(name, of)                                                                                       \
+    case ID(name): {                                                                                                   \
+        const name##_params *p = parameters;                                                                           \
+        out->module = p->of;                                                                                           \
+        out->has_variable = p->dptr != NULL;                                                                           \
+        out->variable = p->dptr ? *p->dptr : 0;                                                                        \
+        out->variable_bytes = p->bytes ? *p->bytes : 0;                                                                \
+        break;                                                                                                         \
+    }
+#define LOADS(name)                                                                                                    \
+    case ID(name):                                                                                                     \
+        out->loaded = *((const name##_params *)parameters)->module;                                                    \
+        break;
+#define UNLOADS(name, of)                                                                                              \
+    case ID(name):                                                                                                     \
+        out->module = ((const name##_params *)parameters)->of;                                                         \
+        break;
+
 void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out)
 {
-    out->sharing = kprof_call_sharing(id, parameters);
+    *out = (kprof_call_result){.sharing = kprof_call_sharing(id, parameters)};
     kprof_call_memory_change(id, parameters, &out->memory);
-    out->module = kprof_call_module(id, parameters);
-    out->loaded = kprof_call_loaded(id, parameters);
-    out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
+    switch (id) {
+        FINDS_VARIABLE(cuModuleGetGlobal_v2, hmod)
+        FINDS_VARIABLE(cuLibraryGetGlobal, library)
+        FINDS_VARIABLE(cuLibraryGetManaged, library)
+        LOADS(cuModuleLoad)
+        LOADS(cuModuleLoadData)
+        LOADS(cuModuleLoadDataEx)
+        LOADS(cuModuleLoadFatBinary)
+        UNLOADS(cuModuleUnload, hmod)
+        UNLOADS(cuLibraryUnload, library)
+    default:
+        break;
+    }
 }
 
 static CUstream ordered_stream(CUpti_CallbackId id, const void *parameters)

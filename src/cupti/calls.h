@@ -12,11 +12,11 @@
 typedef struct kprof_call_result {
     unsigned sharing; /* kprof_sharing bits */
     kprof_memory_change memory;
-    const void *module; /* as kprof_call_module has it */
+    const void *module; /* the module or library that the call unloads, or that has the variable; NULL: none */
     const void *loaded; /* a module that the call loaded; NULL: none */
     bool has_variable;  /* a variable's address was handed out, and the following are set */
     uint64_t variable;
-    size_t variable_bytes; /* 0: not known */
+    size_t variable_bytes; /* 0: the application did not ask for it */
 } kprof_call_result;
 
 void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out);
@@ -26,13 +26,6 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
 /* For kprof_call_decode_result: return kprof_sharing bits, which say with whom a call that succeeded shares memory of
  * the GPU. All of them for a call that this CUPTI does not list. */
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
-/* For the same: does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the
- * application did not ask for it. */
-bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
-/* For the same: return the module that the call has loaded; NULL: none. */
-const void *kprof_call_loaded(CUpti_CallbackId id, const void *parameters);
-/* For the same: return the module or library that the call unloads, or that has the variable; NULL: none. */
-const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
 typedef enum kprof_transfer_kind {
     KPROF_TRANSFER_SET,

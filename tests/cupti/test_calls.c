@@ -172,13 +172,13 @@ TEST(test_calls_that_may_go_unseen)
         assert_false(kprof_call_may_go_unseen(seen[i]));
     assert_false(kprof_call_may_go_unseen(CUPTI_DRIVER_TRACE_CBID_SIZE)); /* of a newer driver */
     for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
-        kprof_memory_change change;
+        kprof_call_result result;
         if (!kprof_call_may_go_unseen(id))
             continue;
-        assert_int_equal(kprof_call_sharing(id, no_parameters), 0);
-        kprof_call_memory_change(id, no_parameters, &change);
-        assert_int_equal(change.kind, KPROF_MEMORY_UNCHANGED);
-        assert_null(kprof_call_module(id, no_parameters));
+        kprof_call_decode_result(id, no_parameters, &result);
+        assert_int_equal(result.sharing, 0);
+        assert_int_equal(result.memory.kind, KPROF_MEMORY_UNCHANGED);
+        assert_null(result.module);
     }
 }
 
@@ -1145,30 +1145,31 @@ TEST(test_allocations)
     assert_int_equal(kprof_allocation_bytes(ID(cuMipmappedArrayCreate), &of_levels), 10000);
 }
 
+#define ASSERT_FINDS(name, parameters, of, bytes)                                                                      \
+    do {                                                                                                               \
+        kprof_call_decode_result(ID(name), (parameters), &found);                                                      \
+        assert_true(found.has_variable &&found.variable == 0x1000 && found.variable_bytes == (bytes));                 \
+        assert_ptr_equal(found.module, (of));                                                                          \
+    } while (0)
+
 /* The library that is unloaded has to be the one that the variables were noted for. */
 TEST(test_modules_and_variables)
 {
     CUdeviceptr variable = 0x1000;
-    size_t size = 24, size_bytes = 0;
-    uint64_t address = 0;
+    size_t size = 24;
+    kprof_call_result found;
     cuModuleGetGlobal_v2_params of_module = {.dptr = &variable, .bytes = &size, .hmod = (CUmodule)0x10};
     cuLibraryGetGlobal_params of_library = {.dptr = &variable, .library = (CUlibrary)0x20};
-    cuModuleUnload_params module = {.hmod = (CUmodule)0x10};
-    cuLibraryUnload_params library = {.library = (CUlibrary)0x20};
-    assert_ptr_equal(kprof_call_module(ID(cuModuleGetGlobal_v2), &of_module), 0x10);
-    assert_ptr_equal(kprof_call_module(ID(cuModuleUnload), &module), 0x10);
-    assert_ptr_equal(kprof_call_module(ID(cuLibraryGetGlobal), &of_library), 0x20);
-    assert_ptr_equal(kprof_call_module(ID(cuLibraryUnload), &library), 0x20);
-    assert_true(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
-    assert_true(address == 0x1000 && size_bytes == 24);
-    assert_true(kprof_call_variable(ID(cuLibraryGetGlobal), &of_library, &address, &size_bytes));
-    assert_true(address == 0x1000 && size_bytes == 0); /* not asked for */
     cuLibraryGetManaged_params managed = {.dptr = &variable, .bytes = &size, .library = (CUlibrary)0x20};
-    assert_ptr_equal(kprof_call_module(ID(cuLibraryGetManaged), &managed), 0x20);
-    assert_true(kprof_call_variable(ID(cuLibraryGetManaged), &managed, &address, &size_bytes));
-    assert_true(address == 0x1000 && size_bytes == 24);
+    cuLibraryUnload_params library = {.library = (CUlibrary)0x20};
+    ASSERT_FINDS(cuModuleGetGlobal_v2, &of_module, 0x10, 24);
+    ASSERT_FINDS(cuLibraryGetGlobal, &of_library, 0x20, 0); /* not asked for */
+    ASSERT_FINDS(cuLibraryGetManaged, &managed, 0x20, 24);
+    kprof_call_decode_result(ID(cuLibraryUnload), &library, &found);
+    assert_true(found.module == (void *)0x20 && !found.has_variable);
     of_module.dptr = NULL;
-    assert_false(kprof_call_variable(ID(cuModuleGetGlobal_v2), &of_module, &address, &size_bytes));
+    kprof_call_decode_result(ID(cuModuleGetGlobal_v2), &of_module, &found);
+    assert_false(found.has_variable);
 }
 
 /* All at once, as a call leaves. */
