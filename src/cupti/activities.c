@@ -140,10 +140,8 @@ static int64_t or_none(uint64_t number)
         (out)->graph_node = or_none((from)->graphNodeId);                                                              \
     } while (0)
 
-static void take_kernel(const CUpti_ActivityKernel10 *record)
+static void read_kernel(const CUpti_ActivityKernel10 *record, kprof_kernel_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_KERNEL};
-    kprof_kernel_activity *out = &activity.kernel;
     FILL_ON_GPU(out, record);
     out->name = kernel_name(record->name);
     out->grid_x = record->gridX;
@@ -156,7 +154,6 @@ static void take_kernel(const CUpti_ActivityKernel10 *record)
     out->static_smem_bytes = record->staticSharedMemory;
     out->dynamic_smem_bytes = record->dynamicSharedMemory;
     out->local_bytes_per_thread = record->localMemoryPerThread;
-    activities.sink.take(&activity);
 }
 
 static const char *copy_operation(unsigned kind)
@@ -190,33 +187,24 @@ static const char *memory_kind(unsigned kind)
         (out)->is_async = ((from)->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;                                     \
     } while (0)
 
-static void take_copy(const CUpti_ActivityMemcpy6 *record)
+static void read_copy(const CUpti_ActivityMemcpy6 *record, kprof_copy_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_COPY};
-    kprof_copy_activity *out = &activity.copy;
     FILL_COPY(out, record);
     out->source_device = out->target_device = -1;
-    activities.sink.take(&activity);
 }
 
-static void take_peer_copy(const CUpti_ActivityMemcpyPtoP4 *record)
+static void read_peer_copy(const CUpti_ActivityMemcpyPtoP4 *record, kprof_copy_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_COPY};
-    kprof_copy_activity *out = &activity.copy;
     FILL_COPY(out, record);
     out->source_device = record->srcDeviceId;
     out->target_device = record->dstDeviceId;
-    activities.sink.take(&activity);
 }
 
-static void take_set(const CUpti_ActivityMemset4 *record)
+static void read_set(const CUpti_ActivityMemset4 *record, kprof_set_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_SET};
-    kprof_set_activity *out = &activity.set;
     FILL_ON_GPU(out, record);
     out->memory = name(memory_kind(record->memoryKind));
     out->bytes = (int64_t)record->bytes;
-    activities.sink.take(&activity);
 }
 
 static const char *overhead_name(CUpti_ActivityOverheadKind kind)
@@ -239,24 +227,21 @@ static const char *overhead_name(CUpti_ActivityOverheadKind kind)
     return "Unknown";
 }
 
-static void take_overhead(const CUpti_ActivityOverhead3 *record)
+static void read_overhead(const CUpti_ActivityOverhead3 *record, kprof_overhead_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_OVERHEAD};
     const bool is_of_thread = record->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
-    activity.overhead = (kprof_overhead_activity){
+    *out = (kprof_overhead_activity){
         .start_ns = to_unix(record->start),
         .end_ns = to_unix(record->end),
         .thread = is_of_thread ? (int64_t)record->objectId.pt.threadId : -1,
         .correlation = or_none(record->correlationId),
         .name = name(overhead_name(record->overheadKind)),
     };
-    activities.sink.take(&activity);
 }
 
-static void take_graph(const CUpti_ActivityGraphTrace2 *record)
+static void read_graph(const CUpti_ActivityGraphTrace2 *record, kprof_graph_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_GRAPH};
-    activity.graph = (kprof_graph_activity){
+    *out = (kprof_graph_activity){
         .start_ns = to_unix_if_known(record->start),
         .end_ns = to_unix_if_known(record->end),
         .device = record->deviceId,
@@ -265,18 +250,15 @@ static void take_graph(const CUpti_ActivityGraphTrace2 *record)
         .correlation = record->correlationId,
         .graph = record->graphId,
     };
-    activities.sink.take(&activity);
 }
 
-static void take_external(const CUpti_ActivityExternalCorrelation *record)
+static void read_external(const CUpti_ActivityExternalCorrelation *record, kprof_external_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_EXTERNAL};
-    activity.external = (kprof_external_activity){
+    *out = (kprof_external_activity){
         .correlation = record->correlationId,
         .external_kind = record->externalKind,
         .external_id = (int64_t)record->externalId,
     };
-    activities.sink.take(&activity);
 }
 
 static const char *managed_operation(CUpti_ActivityUnifiedMemoryCounterKind kind)
@@ -301,10 +283,8 @@ static int64_t device_or_none(uint32_t device)
 }
 
 /* The kind of a record tells which of its members mean something, and what. */
-static void take_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record)
+static void read_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record, kprof_managed_activity *out)
 {
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_MANAGED};
-    kprof_managed_activity *out = &activity.managed;
     const bool is_cpu_fault = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
                is_gpu_fault = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
                is_thrashing = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING,
@@ -321,7 +301,6 @@ static void take_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record)
     out->source_device = is_cpu_fault || is_thrashing ? -1 : device_or_none(record->srcId);
     out->target_device =
         is_cpu_fault || is_gpu_fault || is_thrashing || is_throttling ? -1 : device_or_none(record->dstId);
-    activities.sink.take(&activity);
 }
 
 static void take_call(const kprof_call_activity *call)
@@ -389,42 +368,36 @@ static void take_api(const CUpti_ActivityAPI *record)
         take_call(&told[i]);
 }
 
+#define READ(record_kind, type, activity_kind, member, read)                                                           \
+    case CUPTI_ACTIVITY_KIND_##record_kind:                                                                            \
+        activity.kind = KPROF_ACTIVITY_##activity_kind;                                                                \
+        read((const void *)record, &activity.member);                                                                  \
+        bytes = sizeof(type);                                                                                          \
+        break;
+
 /* Returns its size; 0: kprof does not know this kind. */
 static size_t take_record(const CUpti_Activity *record)
 {
-    const void *any = record;
+    kprof_activity activity = {0};
+    size_t bytes = 0;
     switch (record->kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-        take_kernel(any);
-        return sizeof(CUpti_ActivityKernel10);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-        take_copy(any);
-        return sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_MEMCPY2:
-        take_peer_copy(any);
-        return sizeof(CUpti_ActivityMemcpyPtoP4);
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-        take_set(any);
-        return sizeof(CUpti_ActivityMemset4);
+        READ(CONCURRENT_KERNEL, CUpti_ActivityKernel10, KERNEL, kernel, read_kernel)
+        READ(MEMCPY, CUpti_ActivityMemcpy6, COPY, copy, read_copy)
+        READ(MEMCPY2, CUpti_ActivityMemcpyPtoP4, COPY, copy, read_peer_copy)
+        READ(MEMSET, CUpti_ActivityMemset4, SET, set, read_set)
+        READ(OVERHEAD, CUpti_ActivityOverhead3, OVERHEAD, overhead, read_overhead)
+        READ(GRAPH_TRACE, CUpti_ActivityGraphTrace2, GRAPH, graph, read_graph)
+        READ(EXTERNAL_CORRELATION, CUpti_ActivityExternalCorrelation, EXTERNAL, external, read_external)
+        READ(UNIFIED_MEMORY_COUNTER, CUpti_ActivityUnifiedMemoryCounter3, MANAGED, managed, read_managed)
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
-        take_api(any);
+        take_api((const void *)record);
         return sizeof(CUpti_ActivityAPI);
-    case CUPTI_ACTIVITY_KIND_OVERHEAD:
-        take_overhead(any);
-        return sizeof(CUpti_ActivityOverhead3);
-    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-        take_graph(any);
-        return sizeof(CUpti_ActivityGraphTrace2);
-    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
-        take_external(any);
-        return sizeof(CUpti_ActivityExternalCorrelation);
-    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
-        take_managed(any);
-        return sizeof(CUpti_ActivityUnifiedMemoryCounter3);
     default:
         return 0;
     }
+    activities.sink.take(&activity);
+    return bytes;
 }
 
 static bool is_empty(const uint8_t *bytes, size_t count)
