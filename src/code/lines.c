@@ -33,10 +33,7 @@ typedef struct node {
     uint32_t number;
 } node;
 
-static int compare_nodes(const void *a, const void *b)
-{
-    return strcmp(((const node *)a)->text, ((const node *)b)->text);
-}
+KPROF_BY_TEXT(compare_nodes, node, text)
 
 static bool take(size_t *left, size_t bytes)
 {
@@ -188,11 +185,7 @@ static void read_relocations(reader *r, Elf_Scn *section, const GElf_Shdr *heade
     }
 }
 
-static int compare_windows(const void *a, const void *b)
-{
-    const window *x = a, *y = b;
-    return KPROF_COMPARE(x->at, y->at);
-}
+KPROF_BY_NUMBER(compare_windows, window, at)
 
 /* Apply the relocations to a copy of the section. */
 static void relocate(reader *r, uint8_t *lines)

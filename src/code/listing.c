@@ -28,10 +28,7 @@ static int compare_functions(const void *a, const void *b)
     return strcmp((*(kprof_code_function *const *)a)->section, (*(kprof_code_function *const *)b)->section);
 }
 
-static int compare_labels(const void *a, const void *b)
-{
-    return strcmp(((const kprof_code_label *)a)->name, ((const kprof_code_label *)b)->name);
-}
+KPROF_BY_TEXT(compare_labels, kprof_code_label, name)
 
 /* The text of a label's place in its function; what is elsewhere keeps its name. */
 static void put_label(const reader *r, const kprof_code_function *function, const kprof_sass *sass, kprof_strbuf *out)

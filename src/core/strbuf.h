@@ -64,6 +64,17 @@ void *kprof_add(void **array, size_t *count, size_t size);
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* -1, 0 or 1, as qsort asks it of two numbers. Evaluates each twice. */
 #define KPROF_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+/* Make a function `name` for qsort and its like, of elements of a type, by a member that is a text, or a number. */
+#define KPROF_BY_TEXT(name, type, member)                                                                              \
+    static int name(const void *a, const void *b)                                                                      \
+    {                                                                                                                  \
+        return strcmp(((const type *)a)->member, ((const type *)b)->member);                                           \
+    }
+#define KPROF_BY_NUMBER(name, type, member)                                                                            \
+    static int name(const void *a, const void *b)                                                                      \
+    {                                                                                                                  \
+        return KPROF_COMPARE(((const type *)a)->member, ((const type *)b)->member);                                    \
+    }
 
 /* Is an expression about the index `i` true for any, or for all, of `count` elements? Ends at the first that decides.
  */

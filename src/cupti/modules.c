@@ -140,10 +140,7 @@ static bool is_variable(const cubin_view *view, const Elf64_Sym *symbol, const c
            (strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0);
 }
 
-static int compare_kernels(const void *a, const void *b)
-{
-    return strcmp(((const cubin_kernel *)a)->name, ((const cubin_kernel *)b)->name);
-}
+KPROF_BY_TEXT(compare_kernels, cubin_kernel, name)
 
 static cubin_kernel *find_kernel(const cubin_record *record, const char *name)
 {

@@ -113,11 +113,7 @@ static size_t place(const kprof_driver_api *driver, CUmodule module, const kprof
     return found;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-    const placed *left = a, *right = b;
-    return KPROF_COMPARE(left->address, right->address);
-}
+KPROF_BY_NUMBER(compare_places, placed, address)
 
 /* Merge variables that lie in one allocation: modules can have dozens of variables of one byte. */
 static void note_places(const void *context, CUmodule module, placed *places, size_t place_count)

@@ -33,22 +33,11 @@ struct kprof_answers {
     size_t count;
 };
 
-static int compare_answers(const void *a, const void *b)
-{
-    return strcmp(((const answer *)a)->record.data, ((const answer *)b)->record.data);
-}
+KPROF_BY_TEXT(compare_answers, answer, record.data)
 
-static int compare_hashes(const void *a, const void *b)
-{
-    const uint64_t one = ((const place *)a)->hash, other = ((const place *)b)->hash;
-    return KPROF_COMPARE(one, other);
-}
+KPROF_BY_NUMBER(compare_hashes, place, hash)
 
-static int compare_offsets(const void *a, const void *b)
-{
-    const uint32_t one = ((const place *)a)->offset, other = ((const place *)b)->offset;
-    return KPROF_COMPARE(one, other);
-}
+KPROF_BY_NUMBER(compare_offsets, place, offset)
 
 kprof_answers *kprof_answers_new(void)
 {

@@ -31,11 +31,7 @@ static kprof_launch_metric rows[] = {
 
 const kprof_launch_metric *const kprof_launch_metrics = rows;
 
-static int by_name(const void *a, const void *b)
-{
-    const kprof_launch_metric *left = a, *right = b;
-    return strcmp(left->name, right->name);
-}
+KPROF_BY_TEXT(by_name, kprof_launch_metric, name)
 
 /* Before anybody looks: lists and reports have these names in alphabetical order. */
 __attribute__((constructor)) static void sort_rows(void)

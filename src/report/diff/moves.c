@@ -55,10 +55,7 @@ bool kprof_moves_are_there(const kprof_moves *moves)
     return moves->profiles[KPROF_BASELINE].count > 0 && moves->profiles[KPROF_NEW].count > 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const counted_place *)a)->place, ((const counted_place *)b)->place);
-}
+KPROF_BY_TEXT(by_name, counted_place, place)
 
 /* Make one of the items of each place. What warps wait for is what they wait for in the first one. */
 static void merge(counted_places *places)

@@ -27,10 +27,7 @@ typedef struct long_name {
     size_t shared; /* bytes that it has in common with the name most like it, from the left */
 } long_name;
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(((const long_name *)a)->text, ((const long_name *)b)->text);
-}
+KPROF_BY_TEXT(by_text, long_name, text)
 
 /* In a sorted list, the name most like another one is one of its nearest neighbours that differ from it. */
 static void find_shared(long_name *names, size_t count)

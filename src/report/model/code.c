@@ -375,11 +375,7 @@ static kprof_profiled_instruction *instruction_at(const code_loader *load, size_
     return low < count && first[low].offset == offset ? &first[low] : NULL;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-    const kprof_profiled_instruction *left = a, *right = b;
-    return KPROF_COMPARE(left->offset, right->offset);
-}
+KPROF_BY_NUMBER(by_offset, kprof_profiled_instruction, offset)
 
 /* Instructions that have values but are not in the table, which has none where the code could not be kept. */
 static void add_missing(code_loader *load, const value_row *rows, size_t count)

@@ -270,11 +270,7 @@ typedef struct indexed_p {
     size_t index;
 } indexed_p;
 
-static int by_p(const void *a, const void *b)
-{
-    const indexed_p *left = a, *right = b;
-    return (left->p > right->p) - (left->p < right->p);
-}
+KPROF_BY_NUMBER(by_p, indexed_p, p)
 
 size_t kprof_repeats_needed(size_t tests, double alpha)
 {

@@ -72,11 +72,7 @@ static void take_innermost(projection *p, sqlite3_stmt *call)
         kprof_store_run(p->report, p->add, "ii", sqlite3_column_int64(call, ID), found->id);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    const kernel_name *x = a, *y = b;
-    return KPROF_COMPARE(x->id, y->id);
-}
+KPROF_BY_NUMBER(compare_names, kernel_name, id)
 
 static void keep_kernel(projection *p, sqlite3_stmt *call)
 {

@@ -236,10 +236,7 @@ void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kpr
     free(build.places);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const kprof_emit_metric *)a)->name, ((const kprof_emit_metric *)b)->name);
-}
+KPROF_BY_TEXT(by_name, kprof_emit_metric, name)
 
 /* Does the raw page have a metric? Of instructions it has what is counted or sampled. */
 static bool is_listed(const kprof_model *model, size_t i, bool with_instructions, const char **name)

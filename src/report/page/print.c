@@ -86,10 +86,7 @@ kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch
     return status;
 }
 
-static int by_label(const void *a, const void *b)
-{
-    return strcmp(((const kprof_item *)a)->label, ((const kprof_item *)b)->label);
-}
+KPROF_BY_TEXT(by_label, kprof_item, label)
 
 /* ncu has single metrics by name, kprof in the order in which they were asked for. */
 static void order_as_ncu(const kprof_model *model)
