@@ -82,6 +82,68 @@ void kprof_get_strings(kprof_bytes *in, kprof_strlist *list)
     }
 }
 
+void kprof_code_u32(const kprof_codec *c, uint32_t *value)
+{
+    if (c->in)
+        *value = kprof_get_u32(c->in);
+    else
+        kprof_put_u32(c->out, *value);
+}
+
+void kprof_code_u64(const kprof_codec *c, uint64_t *value)
+{
+    if (c->in)
+        *value = kprof_get_u64(c->in);
+    else
+        kprof_put_u64(c->out, *value);
+}
+
+void kprof_code_text(const kprof_codec *c, char **text)
+{
+    if (!c->in) {
+        kprof_put_string(c->out, *text);
+        return;
+    }
+    const char *read = kprof_get_string(c->in);
+    *text = read ? kprof_strdup(read) : NULL;
+    kprof_code_check(c, *text);
+}
+
+void kprof_code_strings(const kprof_codec *c, kprof_strlist *list)
+{
+    if (c->in)
+        kprof_get_strings(c->in, list);
+    else
+        kprof_put_strings(c->out, list);
+}
+
+void *kprof_code_array(const kprof_codec *c, void *items, size_t *count, size_t size)
+{
+    uint64_t number = *count;
+    kprof_code_u64(c, &number);
+    if (!c->in) {
+        kprof_strbuf_append(c->out, items, *count * size);
+        return items;
+    }
+    kprof_code_check(c, number <= c->in->left / size);
+    const void *block = kprof_get_block(c->in, c->in->failed ? 0 : number * size);
+    items = block ? kprof_calloc(1, number * size + 1) : NULL;
+    kprof_code_check(c, items);
+    *count = items ? number : 0;
+    return items ? memcpy(items, block, number * size) : NULL;
+}
+
+bool kprof_codec_reads(const kprof_codec *c)
+{
+    return c->in && !c->in->failed;
+}
+
+void kprof_code_check(const kprof_codec *c, bool is_good)
+{
+    if (c->in)
+        c->in->failed = c->in->failed || !is_good;
+}
+
 /* Reversed Castagnoli polynomial, four bits at a time: 64 bytes of table that need no initialisation at run time. */
 static const uint32_t crc_table[16] = {
     0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,

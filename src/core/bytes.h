@@ -27,6 +27,24 @@ const char *kprof_get_string(kprof_bytes *in);
 /* Append strings to `list`, on failure those that could be read. */
 void kprof_get_strings(kprof_bytes *in, kprof_strlist *list);
 
+/* Writes values, or reads them again in the same order, so that one function does both for a struct. */
+typedef struct kprof_codec {
+    kprof_strbuf *out;
+    kprof_bytes *in; /* NULL: it writes */
+} kprof_codec;
+
+/* Write the value, or read it. */
+void kprof_code_u32(const kprof_codec *c, uint32_t *value);
+void kprof_code_u64(const kprof_codec *c, uint64_t *value);
+void kprof_code_text(const kprof_codec *c, char **text); /* the caller frees what is read */
+void kprof_code_strings(const kprof_codec *c, kprof_strlist *list);
+/* Write an array and return it; or read and return one, which the caller frees. NULL after a failure. */
+void *kprof_code_array(const kprof_codec *c, void *items, size_t *count, size_t size);
+/* Is something read, and nothing has failed so far? */
+bool kprof_codec_reads(const kprof_codec *c);
+/* Fail if what has been read is no good. */
+void kprof_code_check(const kprof_codec *c, bool is_good);
+
 /* CRC-32C (Castagnoli) of `data`, continuing from `crc` (0 to begin). */
 uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size);
 /* The same on processors other than x86-64 with SSE 4.2. */

@@ -1,4 +1,4 @@
-/* The configuration on its way to the injection library. Encoding and decoding stand side by side; a checksum at the
+/* The configuration on its way to the injection library. One function encodes and decodes; a checksum at the
  * end refuses whatever was cut or changed. */
 #include "core/config.h"
 #include "core/bytes.h"
@@ -13,11 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONFIG_MAGIC         "KPROFCFG"
-#define CONFIG_VERSION       22 /* of what encode_chip writes; the rows tell of themselves */
-#define CONFIG_MAX_BYTES     (64u << 20)
-#define CONFIG_MAX_CHIPS     256
-#define CONFIG_MAX_TIMELINES 1024
+#define CONFIG_MAGIC     "KPROFCFG"
+#define CONFIG_VERSION   22 /* of what code_chip writes; the rows tell of themselves */
+#define CONFIG_MAX_BYTES (64u << 20)
+#define CONFIG_MAX_ITEMS 1024 /* chips, and timelines of one */
 /* All metrics of a chip at once take some hundred passes. */
 #define CONFIG_MAX_PASSES 4096
 #define DRAFT_FILE        KPROF_CONFIG_FILE ".new"
@@ -66,193 +65,127 @@ typedef union place {
     kprof_strlist *list;
 } place;
 
-static void encode_option(const kprof_option_row *row, const kprof_config *config, kprof_strbuf *out)
-{
-    const place at = {(char *)config + row->field};
-    switch (row->type) {
-    case KPROF_OPTION_FLAG:
-        kprof_put_u32(out, *at.flag);
-        break;
-    case KPROF_OPTION_CHOICE:
-        kprof_put_u32(out, (uint32_t)*at.choice);
-        break;
-    case KPROF_OPTION_COUNT:
-        kprof_put_u32(out, *at.count);
-        break;
-    case KPROF_OPTION_STRING:
-        kprof_put_u32(out, *at.text != NULL);
-        kprof_put_string(out, *at.text);
-        break;
-    case KPROF_OPTION_LIST:
-    case KPROF_OPTION_PATHS:
-        kprof_put_strings(out, at.list);
-        break;
-    default: /* a number, a size or a mask */
-        kprof_put_u64(out, *at.number);
-    }
-}
-
-static void decode_option(kprof_bytes *in, const kprof_option_row *row, kprof_config *config)
+static void code_option(const kprof_codec *c, const kprof_option_row *row, kprof_config *config)
 {
     const place at = {(char *)config + row->field};
     const kprof_option_choice *choice = row->choices;
-    const char *text;
-    uint32_t value;
+    uint32_t value = 0;
     switch (row->type) {
     case KPROF_OPTION_FLAG:
-        value = kprof_get_u32(in);
-        in->failed = in->failed || value > 1;
-        *at.flag = value == 1;
+        value = *at.flag;
+        kprof_code_u32(c, &value);
+        kprof_code_check(c, value <= 1);
+        if (c->in)
+            *at.flag = value == 1;
         break;
     case KPROF_OPTION_CHOICE:
-        value = kprof_get_u32(in);
+        value = (uint32_t)*at.choice;
+        kprof_code_u32(c, &value);
         while (choice->word && (uint32_t)choice->value != value)
             choice++;
-        in->failed = in->failed || !choice->word;
-        *at.choice = in->failed ? 0 : (int)value;
+        kprof_code_check(c, choice->word);
+        if (c->in)
+            *at.choice = c->in->failed ? 0 : (int)value;
         break;
     case KPROF_OPTION_COUNT:
-        *at.count = kprof_get_u32(in);
-        in->failed = in->failed || *at.count > (uint32_t)row->value;
+        kprof_code_u32(c, at.count);
+        kprof_code_check(c, *at.count <= (uint32_t)row->value);
         break;
     case KPROF_OPTION_STRING:
-        value = kprof_get_u32(in);
-        text = kprof_get_string(in);
-        in->failed = in->failed || value > 1 || (value == 0 && text[0]);
-        if (!in->failed && value == 1)
-            in->failed = !(*at.text = kprof_strdup(text));
+        value = *at.text != NULL;
+        kprof_code_u32(c, &value);
+        kprof_code_text(c, at.text);
+        kprof_code_check(c, value == 1 || (value == 0 && *at.text && !**at.text));
+        if (kprof_codec_reads(c) && value == 0) {
+            free(*at.text);
+            *at.text = NULL;
+        }
         break;
     case KPROF_OPTION_LIST:
     case KPROF_OPTION_PATHS:
-        kprof_get_strings(in, at.list);
+        kprof_code_strings(c, at.list);
         break;
-    default:
-        *at.number = kprof_get_u64(in);
+    default: /* a number, a size or a mask */
+        kprof_code_u64(c, at.number);
     }
 }
 
-static void encode_passes(const uint32_t *passes, size_t count, kprof_strbuf *out)
+static void code_passes(const kprof_codec *c, size_t count, uint32_t **passes)
 {
-    for (size_t i = 0; i < count; i++)
-        kprof_put_u32(out, passes[i]);
-}
-
-static void decode_passes(kprof_bytes *in, size_t count, uint32_t **passes)
-{
-    if (in->failed || count == 0)
-        return;
-    *passes = calloc(count, sizeof **passes);
-    in->failed = !*passes;
-    for (size_t i = 0; i < count && !in->failed; i++)
-        (*passes)[i] = kprof_get_u32(in);
-}
-
-static void decode_image(kprof_bytes *in, kprof_chip_image *image)
-{
-    uint64_t size = kprof_get_u64(in);
-    const void *from = kprof_get_block(in, size);
-    if (in->failed || size == 0)
-        return;
-    image->data = malloc(size);
-    in->failed = !image->data;
-    if (in->failed)
-        return;
-    memcpy(image->data, from, size);
-    image->size = size;
-}
-
-static void decode_timelines(kprof_bytes *in, kprof_chip_metrics *chip)
-{
-    const uint32_t count = kprof_get_u32(in);
-    in->failed = in->failed || count > CONFIG_MAX_TIMELINES;
-    if (in->failed || count == 0)
-        return;
-    chip->timelines = calloc(count, sizeof *chip->timelines);
-    in->failed = !chip->timelines;
-    for (; !in->failed && chip->timeline_count < count; chip->timeline_count++) {
-        kprof_chip_timeline *timeline = &chip->timelines[chip->timeline_count];
-        kprof_get_strings(in, &timeline->metrics);
-        decode_image(in, &timeline->image);
-        in->failed = in->failed || timeline->metrics.count == 0 || timeline->image.size == 0;
+    if (kprof_codec_reads(c) && count > 0) {
+        *passes = calloc(count, sizeof **passes);
+        kprof_code_check(c, *passes);
     }
+    for (size_t i = 0; i < count && *passes; i++)
+        kprof_code_u32(c, &(*passes)[i]);
 }
 
-static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
+static void code_image(const kprof_codec *c, kprof_chip_image *image)
 {
-    kprof_put_string(out, chip->chip);
-    kprof_put_u32(out, chip->pass_count);
-    kprof_put_u32(out, chip->patches_code);
-    kprof_put_strings(out, &chip->metrics);
-    encode_passes(chip->last_passes, chip->metrics.count, out);
-    encode_passes(chip->patched, chip->metrics.count, out);
-    kprof_put_strings(out, &chip->witnesses);
+    image->data = kprof_code_array(c, image->data, &image->size, 1);
+}
+
+/* Write how many items there are, and return them; or read that, and return as many, all zero. NULL where there are
+ * none, too. */
+static void *code_items(const kprof_codec *c, void *items, size_t *count, size_t size)
+{
+    uint32_t number = (uint32_t)*count;
+    kprof_code_u32(c, &number);
+    kprof_code_check(c, number <= CONFIG_MAX_ITEMS);
+    if (kprof_codec_reads(c) && number > 0) {
+        items = calloc(number, size);
+        kprof_code_check(c, items);
+        *count = items ? number : 0;
+    }
+    return items;
+}
+
+static void code_chip(const kprof_codec *c, kprof_chip_metrics *chip)
+{
+    uint32_t patches = chip->patches_code;
+    kprof_code_text(c, &chip->chip);
+    kprof_code_u32(c, &chip->pass_count);
+    kprof_code_u32(c, &patches);
+    kprof_code_strings(c, &chip->metrics);
+    code_passes(c, chip->metrics.count, &chip->last_passes);
+    code_passes(c, chip->metrics.count, &chip->patched);
+    kprof_code_strings(c, &chip->witnesses);
+    kprof_code_check(c, chip->witnesses.count <= KPROF_MAX_WITNESSES);
     for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
-        kprof_put_u64(out, chip->witness_passes[i]);
-    kprof_put_strings(out, &chip->proof);
-    for (size_t i = 0; i < KPROF_IMAGES; i++) {
-        kprof_put_u64(out, chip->images[i].size);
-        kprof_strbuf_append(out, chip->images[i].data, chip->images[i].size);
-    }
-    kprof_put_u32(out, (uint32_t)chip->timeline_count);
-    for (size_t i = 0; i < chip->timeline_count; i++) {
-        kprof_put_strings(out, &chip->timelines[i].metrics);
-        kprof_put_u64(out, chip->timelines[i].image.size);
-        kprof_strbuf_append(out, chip->timelines[i].image.data, chip->timelines[i].image.size);
-    }
-}
-
-static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
-{
-    const char *name = kprof_get_string(in);
-    chip->pass_count = kprof_get_u32(in);
-    chip->patches_code = kprof_get_u32(in) != 0;
-    kprof_get_strings(in, &chip->metrics);
-    decode_passes(in, chip->metrics.count, &chip->last_passes);
-    decode_passes(in, chip->metrics.count, &chip->patched);
-    kprof_get_strings(in, &chip->witnesses);
-    in->failed = in->failed || chip->witnesses.count > KPROF_MAX_WITNESSES;
-    for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++)
-        chip->witness_passes[i] = kprof_get_u64(in);
-    kprof_get_strings(in, &chip->proof);
+        kprof_code_u64(c, &chip->witness_passes[i]);
+    kprof_code_strings(c, &chip->proof);
     for (size_t i = 0; i < KPROF_IMAGES; i++)
-        decode_image(in, &chip->images[i]);
-    decode_timelines(in, chip);
-    in->failed =
-        in->failed || chip->pass_count > CONFIG_MAX_PASSES || (chip->pass_count > 0 && chip->images[0].size == 0);
-    if (in->failed)
-        return;
-    chip->chip = kprof_strdup(name);
-    in->failed = !chip->chip;
+        code_image(c, &chip->images[i]);
+    chip->timelines = code_items(c, chip->timelines, &chip->timeline_count, sizeof *chip->timelines);
+    for (size_t i = 0; i < chip->timeline_count; i++) {
+        kprof_code_strings(c, &chip->timelines[i].metrics);
+        code_image(c, &chip->timelines[i].image);
+        kprof_code_check(c, chip->timelines[i].metrics.count > 0 && chip->timelines[i].image.size > 0);
+    }
+    kprof_code_check(c, chip->pass_count <= CONFIG_MAX_PASSES && (chip->pass_count == 0 || chip->images[0].size > 0));
+    if (c->in)
+        chip->patches_code = patches != 0;
+}
+
+static void code_config(const kprof_codec *c, kprof_config *config)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        code_option(c, &rows[i], config);
+    config->chips = code_items(c, config->chips, &config->chip_count, sizeof *config->chips);
+    for (size_t i = 0; i < config->chip_count; i++)
+        code_chip(c, &config->chips[i]);
 }
 
 kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out)
 {
     size_t begin = out->length;
+    kprof_config own = *config; /* which stays as it is, like all that it points to */
     kprof_strbuf_append(out, CONFIG_MAGIC, strlen(CONFIG_MAGIC));
     kprof_put_u32(out, layout_version());
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        encode_option(&rows[i], config, out);
-    kprof_put_u32(out, (uint32_t)config->chip_count);
-    for (size_t i = 0; i < config->chip_count; i++)
-        encode_chip(&config->chips[i], out);
+    code_config(&(kprof_codec){out, NULL}, &own);
     if (!out->failed)
         kprof_put_u32(out, kprof_crc32c(0, out->data + begin, out->length - begin));
     return out->failed ? kprof_fail(KPROF_NO_MEMORY, "encoding the configuration: out of memory") : KPROF_OK;
-}
-
-static void decode_body(kprof_bytes *in, kprof_config *out)
-{
-    for (size_t i = 0; i < ROW_COUNT && !in->failed; i++)
-        decode_option(in, &rows[i], out);
-    uint32_t chip_count = kprof_get_u32(in);
-    if (chip_count > CONFIG_MAX_CHIPS)
-        in->failed = true;
-    if (in->failed || chip_count == 0)
-        return;
-    out->chips = calloc(chip_count, sizeof *out->chips);
-    in->failed = !out->chips;
-    for (; out->chips && out->chip_count < chip_count && !in->failed; out->chip_count++)
-        decode_chip(in, &out->chips[out->chip_count]);
 }
 
 kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *out)
@@ -268,7 +201,7 @@ kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *ou
     if (kprof_get_u32(&in) != layout_version())
         return kprof_fail(KPROF_INTERNAL, "configuration: another version of kprof than that of this library wrote it; "
                                           "use the kprof that the library came with");
-    decode_body(&in, out);
+    code_config(&(kprof_codec){NULL, &in}, out);
     if (!in.failed && in.left == 0)
         return KPROF_OK;
     kprof_config_free(out);

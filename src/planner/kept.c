@@ -17,60 +17,33 @@ void kprof_planned_question(const kprof_limits *limits, char *out, size_t size)
              workload->counts_instructions, workload->samples, workload->timelines, KPROF_PLANNER_SOURCES);
 }
 
-/* The bytes to write a plan to, or to read it from. */
-typedef struct codec {
-    kprof_strbuf *out;
-    kprof_bytes *in; /* NULL: it is written */
-} codec;
-
-/* Write an array and return it; or allocate and read one, NULL after a failure, which `in` remembers. */
-static void *transfer_array(const codec *c, void *items, size_t *count, size_t size)
-{
-    if (!c->in) {
-        kprof_put_u64(c->out, *count);
-        kprof_strbuf_append(c->out, items, *count * size);
-        return items;
-    }
-    *count = kprof_get_u64(c->in);
-    c->in->failed = c->in->failed || *count > c->in->left / size;
-    const void *block = c->in->failed ? NULL : kprof_get_block(c->in, *count * size);
-    items = block ? kprof_calloc(1, *count * size + 1) : NULL;
-    c->in->failed = c->in->failed || !items;
-    return items ? memcpy(items, block, *count * size) : NULL;
-}
-
-static void transfer(const codec *c, kprof_planned *plan)
+static void transfer(const kprof_codec *c, kprof_planned *plan)
 {
     kprof_strlist *lists[] = {&plan->collect, &plan->left_out, &plan->variants.witnesses, &plan->variants.proof};
     kprof_schedule *schedule = &plan->schedule;
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        if (c->in)
-            kprof_get_strings(c->in, lists[i]);
-        else
-            kprof_put_strings(c->out, lists[i]);
-    }
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        kprof_code_strings(c, lists[i]);
     for (size_t i = 0; i < KPROF_IMAGES; i++) {
         kprof_config_image *image = &plan->variants.items[i];
-        image->data = transfer_array(c, image->data, &image->size, 1);
+        image->data = kprof_code_array(c, image->data, &image->size, 1);
     }
     size_t patched = schedule->metric_count;
-    schedule->passes = transfer_array(c, schedule->passes, &schedule->pass_count, sizeof(*schedule->passes));
-    schedule->last_passes = transfer_array(c, schedule->last_passes, &schedule->metric_count, sizeof(uint32_t));
-    schedule->patched = transfer_array(c, schedule->patched, &patched, sizeof(uint32_t));
-    if (c->in && !c->in->failed)
+    schedule->passes = kprof_code_array(c, schedule->passes, &schedule->pass_count, sizeof(*schedule->passes));
+    schedule->last_passes = kprof_code_array(c, schedule->last_passes, &schedule->metric_count, sizeof(uint32_t));
+    schedule->patched = kprof_code_array(c, schedule->patched, &patched, sizeof(uint32_t));
+    if (kprof_codec_reads(c))
         schedule->metrics = kprof_calloc(schedule->metric_count + 1, sizeof(*schedule->metrics));
-    if (c->in)
-        c->in->failed = c->in->failed || !schedule->metrics || patched != schedule->metric_count;
+    kprof_code_check(c, schedule->metrics && patched == schedule->metric_count);
     for (size_t i = 0; i < schedule->metric_count && schedule->metrics; i++) {
         kprof_pass_list *passes = &schedule->metrics[i];
-        passes->items = transfer_array(c, passes->items, &passes->count, sizeof(*passes->items));
+        passes->items = kprof_code_array(c, passes->items, &passes->count, sizeof(*passes->items));
     }
 }
 
 void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan)
 {
     KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
-    transfer(&(codec){&out, NULL}, plan);
+    transfer(&(kprof_codec){&out, NULL}, plan);
     if (!out.failed)
         kprof_host_keep(question, out.data, out.length);
 }
@@ -98,7 +71,7 @@ static bool complete(kprof_planned *plan)
 bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out)
 {
     *out = (kprof_planned){0};
-    transfer(&(codec){NULL, in}, out);
+    transfer(&(kprof_codec){NULL, in}, out);
     if (!in->failed && in->left == 0 && complete(out))
         return true;
     kprof_planned_free(out);

@@ -77,33 +77,23 @@ static kprof_status pack(kprof_host *host, const kprof_strlist *names, size_t mo
     return status;
 }
 
-static void keep(const kprof_host_question *question, const kprof_timeline_plan *plan)
+static void transfer(const kprof_codec *c, kprof_timeline_plan *plan, size_t most)
 {
-    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
-    kprof_put_strings(&out, &plan->left_out);
-    kprof_put_u32(&out, (uint32_t)plan->count);
-    for (size_t i = 0; i < plan->count; i++) {
-        kprof_put_strings(&out, &plan->passes[i].metrics);
-        kprof_put_u64(&out, plan->passes[i].image.size);
-        kprof_strbuf_append(&out, plan->passes[i].image.data, plan->passes[i].image.size);
+    uint32_t count = (uint32_t)plan->count;
+    kprof_code_strings(c, &plan->left_out);
+    kprof_code_u32(c, &count);
+    kprof_code_check(c, count <= most);
+    if (kprof_codec_reads(c)) {
+        plan->passes = kprof_calloc(count + 1, sizeof *plan->passes);
+        plan->count = count;
     }
-    if (!out.failed)
-        kprof_host_keep(question, out.data, out.length);
-}
-
-static void read_pass(kprof_bytes *in, kprof_timeline_pass *pass)
-{
-    *pass = (kprof_timeline_pass){.metrics = KPROF_STRLIST_INIT};
-    kprof_get_strings(in, &pass->metrics);
-    const uint64_t size = kprof_get_u64(in);
-    const void *block = kprof_get_block(in, size);
-    pass->image.data = in->failed ? NULL : kprof_calloc(1, size + 1);
-    in->failed = in->failed || !pass->image.data || pass->metrics.count < 2;
-    if (in->failed)
-        return;
-    memcpy(pass->image.data, block, size);
-    pass->image.size = size;
-    pass->image.pass_count = 1;
+    for (size_t i = 0; i < plan->count; i++) {
+        kprof_timeline_pass *pass = &plan->passes[i];
+        kprof_code_strings(c, &pass->metrics);
+        pass->image.data = kprof_code_array(c, pass->image.data, &pass->image.size, 1);
+        pass->image.pass_count = 1;
+        kprof_code_check(c, pass->metrics.count >= 2);
+    }
 }
 
 /* The cache returns only the bytes that were put there. */
@@ -112,13 +102,7 @@ static bool recall(const kprof_host_question *question, kprof_timeline_plan *out
     KPROF_AUTO(kprof_strbuf) kept = KPROF_STRBUF_INIT;
     bool found = kprof_host_recall(question, &kept);
     kprof_bytes in = {(const uint8_t *)kept.data, kept.length, !found};
-    kprof_get_strings(&in, &out->left_out);
-    const uint32_t count = kprof_get_u32(&in);
-    in.failed = in.failed || count > question->names->count;
-    out->passes = in.failed ? NULL : kprof_calloc(count + 1, sizeof *out->passes);
-    in.failed = in.failed || !out->passes;
-    for (; !in.failed && out->count < count; out->count++)
-        read_pass(&in, &out->passes[out->count]);
+    transfer(&(kprof_codec){NULL, &in}, out, question->names->count);
     found = !in.failed && in.left == 0;
     if (!found)
         kprof_timeline_free(out);
@@ -136,8 +120,10 @@ kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, s
     const kprof_host_question question = {host, what, names};
     if (recall(&question, out))
         return KPROF_OK;
+    KPROF_AUTO(kprof_strbuf) kept = KPROF_STRBUF_INIT;
     kprof_status status = pack(host, names, most, out);
-    if (status == KPROF_OK)
-        keep(&question, out);
+    transfer(&(kprof_codec){&kept, NULL}, out, names->count);
+    if (status == KPROF_OK && !kept.failed)
+        kprof_host_keep(&question, kept.data, kept.length);
     return status;
 }
