@@ -251,14 +251,8 @@ static const char *read_file(int folder, const char *name, kprof_strbuf *out)
     int fd = kprof_folder_open_file(folder, name, O_RDONLY, &reason);
     if (fd < 0)
         return reason;
-    char block[4096];
-    ssize_t got;
-    while ((got = read(fd, block, sizeof block)) > 0 && out->length <= CONFIG_MAX_BYTES)
-        kprof_strbuf_append(out, block, (size_t)got);
-    if (got < 0)
-        reason = strerror(errno);
-    else if (out->failed || out->length > CONFIG_MAX_BYTES)
-        reason = "it is too large, or memory ran out";
+    if (!kprof_read_whole(fd, CONFIG_MAX_BYTES, out))
+        reason = errno == EFBIG || errno == ENOMEM ? "it is too large, or memory ran out" : strerror(errno);
     close(fd);
     return reason;
 }

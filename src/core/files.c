@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 size_t kprof_write_all(int fd, const void *data, size_t size)
@@ -46,6 +47,17 @@ size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset)
             break;
     }
     return done;
+}
+
+bool kprof_read_whole(int fd, size_t most, kprof_strbuf *out)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return false;
+    const size_t size = (size_t)info.st_size;
+    void *to = size <= most ? kprof_strbuf_extend(out, size) : NULL;
+    errno = size <= most ? ENOMEM : EFBIG;
+    return to && kprof_read_at(fd, to, size, 0) == size;
 }
 
 size_t kprof_read_text(const char *path, char *out, size_t size)

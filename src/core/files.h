@@ -1,6 +1,8 @@
 /* Reads and writes files to their end, whatever interrupts the calls. */
 #pragma once
 
+#include "core/strbuf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +16,8 @@ uint64_t kprof_file_limit_bytes(void);
 bool kprof_write_at(int fd, const void *data, size_t size, uint64_t offset);
 /* Read `size` bytes at `offset`. Return how many were read: fewer at the end of the file, or on an error. */
 size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset);
+/* Append all of a file. False, and errno tells why: EFBIG: it has more than `most` bytes. */
+bool kprof_read_whole(int fd, size_t most, kprof_strbuf *out);
 /* Read the start of a file as a text that fits into out[size]; "" where it cannot be read. Return its length. */
 size_t kprof_read_text(const char *path, char *out, size_t size);
 

@@ -15,6 +15,12 @@ typedef enum kprof_status {
 /* The next step of several: unless one before it has failed, `status` becomes that of the call. It may also be a result
  * of CUDA's or CUPTI's, whose successes are 0, too. */
 #define KPROF_THEN(status, ...) ((status) = (status) == 0 ? (__VA_ARGS__) : (status))
+/* One of several steps that are all made, whichever fails: `status` is that of the last one that failed. */
+#define KPROF_ALSO(status, ...)                                                                                        \
+    do {                                                                                                               \
+        const kprof_status also = (__VA_ARGS__);                                                                       \
+        (status) = also == KPROF_OK ? (status) : also;                                                                 \
+    } while (0)
 
 /* Name ("NO_MATCH"), one-line message and exit code of a status; never NULL, "?" for a value outside the enum. */
 const char *kprof_status_name(kprof_status status);

@@ -2,6 +2,7 @@
  * folders over earlier ones. */
 #include "metricset/catalog.h"
 
+#include "core/files.h"
 #include "core/log.h"
 
 #include <ctype.h>
@@ -17,41 +18,22 @@
 
 enum { MAX_FILE = 1 << 20, MAX_FILES = 1024, MAX_ALIASES = 8192, MAX_WORDS = 8192 };
 
-/* Open a regular file; anything else might keep kprof waiting, or never end. */
-static kprof_status open_file(const char *path, FILE **out)
-{
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be opened: %s", path, strerror(errno));
-    bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    *out = is_file ? fdopen(fd, "r") : NULL;
-    if (*out)
-        return KPROF_OK;
-    close(fd);
-    if (is_file)
-        kprof_memory_note_lack();
-    return kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
-}
-
+/* Read a regular file; anything else might keep kprof waiting, or never end. */
 static kprof_status read_file(const char *path, kprof_strbuf *out)
 {
-    FILE *file;
-    kprof_status status = open_file(path, &file);
-    if (status != KPROF_OK)
-        return status;
-    char chunk[16384];
-    size_t size;
-    while ((size = fread(chunk, 1, sizeof(chunk), file)) > 0 && out->length <= MAX_FILE)
-        kprof_strbuf_append(out, chunk, size);
-    bool failed = ferror(file) != 0;
-    fclose(file);
-    if (failed)
-        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be read", path);
-    if (out->length > MAX_FILE)
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be opened: %s", path, strerror(errno));
+    struct stat info;
+    const bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const bool is_read = is_file && kprof_read_whole(fd, MAX_FILE, out), is_long = errno == EFBIG;
+    close(fd);
+    if (!is_file)
+        return kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
+    if (!is_read && is_long)
         return kprof_fail(KPROF_BAD_METRICSET, "%s: is longer than %d KB; split it into several sections", path,
                           MAX_FILE >> 10);
-    return KPROF_OK;
+    return is_read ? KPROF_OK : kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be read", path);
 }
 
 /* The id must be the file's name, so that users find the file by the id that --list-sections prints. */
@@ -92,13 +74,8 @@ static kprof_status keep(kprof_status status, const kprof_json_place *place, con
 static kprof_status load_set(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
 #define SET(kind, member, ...) KPROF_JSON_FIELD(kprof_set_definition, #member, kind, member, __VA_ARGS__)
-    static const kprof_json_field fields[] = {SET(TEXT, id, .is_needed = true),
-                                              SET(TEXT, name, .is_needed = true),
-                                              SET(TEXT, help),
-                                              SET(TEXTS, aliases),
-                                              SET(WHOLE, order),
-                                              SET(TEXTS, sections),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, SET(TEXT, id, .is_needed = true), SET(TEXT, name, .is_needed = true), SET(TEXT, help),
+                      SET(TEXTS, aliases), SET(WHOLE, order), SET(TEXTS, sections));
 #undef SET
     kprof_set_definition set = {0};
     kprof_status status = kprof_json_read(place, value, fields, &set);
@@ -148,10 +125,8 @@ static kprof_status load_aliases(kprof_catalog *catalog, const kprof_json_place 
 
 static kprof_status read_word(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {
-        KPROF_JSON_FIELD(kprof_page_word, "words", TEXTS, words, .is_needed = true),
-        KPROF_JSON_FIELD(kprof_page_word, "meaning", TEXT, meaning, .is_needed = true),
-        {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, KPROF_JSON_FIELD(kprof_page_word, "words", TEXTS, words, .is_needed = true),
+                      KPROF_JSON_FIELD(kprof_page_word, "meaning", TEXT, meaning, .is_needed = true));
     return kprof_json_read(place, value, fields, element);
 }
 
@@ -162,12 +137,10 @@ static kprof_status load_words(kprof_catalog *catalog, const kprof_json_place *p
         kprof_page_word *words;
         size_t count;
     } file = {.words = NULL};
-    static const kprof_json_field fields[] = {
-        KPROF_JSON_FIELD(struct whole, "id", TEXT, id, .is_needed = true),
-        KPROF_JSON_FIELD(struct whole, "name", TEXT, name, .is_needed = true),
-        KPROF_JSON_FIELD(struct whole, "help", TEXT, help),
-        KPROF_JSON_LIST(struct whole, "words", words, count, read_word, kprof_page_word),
-        {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, KPROF_JSON_FIELD(struct whole, "id", TEXT, id, .is_needed = true),
+                      KPROF_JSON_FIELD(struct whole, "name", TEXT, name, .is_needed = true),
+                      KPROF_JSON_FIELD(struct whole, "help", TEXT, help),
+                      KPROF_JSON_LIST(struct whole, "words", words, count, read_word, kprof_page_word));
     kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
     KPROF_THEN(status, kprof_json_read(place, value, fields, &file));
     KPROF_THEN(status, check_id(place, file.id));
@@ -484,10 +457,17 @@ void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kpr
 kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host)
 {
     KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < catalog->alias_count; i++)
         kprof_alias_candidates(&catalog->aliases[i], &candidates);
-    if (status == KPROF_OK && candidates.count > 0)
-        status = kprof_host_check(host, &candidates);
-    return status;
+    return kprof_host_check(host, &candidates);
+}
+
+kprof_status kprof_catalog_check_sections(const kprof_catalog *catalog, const bool *wanted, kprof_host *host)
+{
+    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++)
+        if (!wanted || wanted[i])
+            status = kprof_section_candidates(&catalog->sections[i], host, &candidates);
+    return KPROF_THEN(status, kprof_host_check(host, &candidates));
 }

@@ -60,17 +60,10 @@ static kprof_status check_kind(const kprof_json_place *place, const cJSON *value
 /* An item is an object, or in short the name of a metric. */
 static kprof_status read_item(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {LABEL(item, name),
-                                              LABEL(item, label),
-                                              LABEL(item, unit),
-                                              FIELD(item, TEXT, help),
-                                              {.key = "metric", .kind = KPROF_JSON_OTHER},
-                                              {.key = "expression", .kind = KPROF_JSON_OTHER},
-                                              {.key = "alternatives", .kind = KPROF_JSON_OTHER},
-                                              FIELD(item, FLAG, optional),
-                                              FIELD(item, FLAG, linked),
-                                              FIELD(item, WHOLE, priority),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, LABEL(item, name), LABEL(item, label), LABEL(item, unit), FIELD(item, TEXT, help),
+                      {.key = "metric", .kind = KPROF_JSON_OTHER}, {.key = "expression", .kind = KPROF_JSON_OTHER},
+                      {.key = "alternatives", .kind = KPROF_JSON_OTHER}, FIELD(item, FLAG, optional),
+                      FIELD(item, FLAG, linked), FIELD(item, WHOLE, priority));
     kprof_item_definition *item = element;
     if (cJSON_IsString(value)) {
         kprof_pool *pool = kprof_json_pool(place);
@@ -107,10 +100,8 @@ static kprof_status read_cell(const kprof_json_place *place, const cJSON *value,
 
 static kprof_status read_row(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {NEEDED(row, label),
-                                              FIELD(row, FLAG, optional),
-                                              LIST(row, "cells", cells, cell_count, read_cell, item),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, NEEDED(row, label), FIELD(row, FLAG, optional),
+                      LIST(row, "cells", cells, cell_count, read_cell, item));
     return kprof_json_read(place, value, fields, element);
 }
 
@@ -149,23 +140,16 @@ static kprof_status read_table(const kprof_json_place *place, const cJSON *value
 
 static kprof_status read_roof(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {NEEDED(roof, label),
-                                              FIELD(roof, FLAG, optional),
-                                              PART(roof, traffic, read_item),
-                                              PART(roof, peak, read_item),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, NEEDED(roof, label), FIELD(roof, FLAG, optional), PART(roof, traffic, read_item),
+                      PART(roof, peak, read_item));
     return kprof_json_read(place, value, fields, element);
 }
 
 static kprof_status read_roofline(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {NEEDED(roofline, id),
-                                              NEEDED(roofline, label),
-                                              FIELD(roofline, FLAG, optional),
-                                              PART(roofline, work, read_item),
-                                              PART(roofline, peak, read_item),
-                                              LIST(roofline, "roofs", roofs, roof_count, read_roof, roof),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, NEEDED(roofline, id), NEEDED(roofline, label), FIELD(roofline, FLAG, optional),
+                      PART(roofline, work, read_item), PART(roofline, peak, read_item),
+                      LIST(roofline, "roofs", roofs, roof_count, read_roof, roof));
     return kprof_json_read(place, value, fields, element);
 }
 

@@ -194,17 +194,6 @@ static void look_at(void *user, kprof_item *item, const char *column)
         add_place(by, item, column);
 }
 
-static kprof_status check_sections(const explainer *by)
-{
-    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++)
-        status = kprof_section_candidates(&by->catalog->sections[i], by->host, &candidates);
-    if (status == KPROF_OK && candidates.count > 0)
-        status = kprof_host_check(by->host, &candidates);
-    return status;
-}
-
 static void look_at_timeline(explainer *by, const kprof_section *section)
 {
     for (size_t i = 0; i < section->timeline_count; i++)
@@ -275,7 +264,7 @@ typedef void section_look(explainer *by, const kprof_section *section);
 /* Look at each section, or the one that is explained, as it is on the chip. */
 static kprof_status look_at_sections(explainer *by, section_look *look)
 {
-    kprof_status status = by->host ? check_sections(by) : KPROF_OK;
+    kprof_status status = by->host ? kprof_catalog_check_sections(by->catalog, NULL, by->host) : KPROF_OK;
     for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++) {
         if (by->section && by->section != &by->catalog->sections[i])
             continue;
@@ -289,11 +278,6 @@ static kprof_status look_at_sections(explainer *by, section_look *look)
             look(by, &section);
     }
     return status;
-}
-
-static kprof_status find_places(explainer *by)
-{
-    return look_at_sections(by, look_at_values);
 }
 
 static void find_sets(explainer *by)
@@ -397,8 +381,7 @@ static kprof_status list_needed(explainer *by, kprof_strlist *out)
         status = kprof_full_names(by->host, of->metric, true, &all);
     else
         kprof_strlist_add(&all, of->metric);
-    if (status == KPROF_OK && all.count > 0)
-        status = kprof_host_check(by->host, &all);
+    KPROF_THEN(status, kprof_host_check(by->host, &all));
     if (status == KPROF_OK && has_members)
         kprof_strlist_free(&of->members);
     for (size_t i = 0; i < all.count && status == KPROF_OK; i++) {
@@ -531,7 +514,7 @@ static kprof_status explain_metric(explainer *by, const char *word)
         status = ask_chip(by);
     if (status == KPROF_OK && is_of_chip && by->is_base)
         status = list_full_names(by);
-    KPROF_THEN(status, find_places(by));
+    KPROF_THEN(status, look_at_sections(by, look_at_values));
     if (status == KPROF_OK && !launch && !is_of_chip && !out->formula)
         status = settle_unknown(by, word);
     if (status == KPROF_OK)
@@ -574,19 +557,14 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
     return status == KPROF_OK ? explain_metric(by, alias->name) : status;
 }
 
-/* *is: the word names a section. */
-static kprof_status explain_section(explainer *by, const char *word, bool *is)
+static kprof_status explain_section(explainer *by, const kprof_section_definition *section)
 {
-    const size_t index = kprof_catalog_find_section(by->catalog, word);
     kprof_explanation *out = by->out;
-    *is = index < by->catalog->section_count;
-    if (!*is)
-        return KPROF_OK;
-    by->section = &by->catalog->sections[index];
+    by->section = section;
     out->kind = "section";
-    out->description = copy(by, by->section->name);
-    out->help = copy(by, by->section->help);
-    kprof_status status = find_places(by);
+    out->description = copy(by, section->name);
+    out->help = copy(by, section->help);
+    kprof_status status = look_at_sections(by, look_at_values);
     if (status == KPROF_OK)
         find_sets(by);
     return status == KPROF_OK && by->host ? count_passes(by) : status;
@@ -761,11 +739,9 @@ static kprof_status look_up_page_word(explainer *by, const char *word, bool *is)
 {
     const kprof_catalog *catalog = by->catalog;
     *is = true;
-    for (size_t i = 0; i < catalog->section_count; i++) {
-        bool is_section;
+    for (size_t i = 0; i < catalog->section_count; i++)
         if (is_called(catalog->sections[i].name, word))
-            return explain_section(by, catalog->sections[i].id, &is_section);
-    }
+            return explain_section(by, &catalog->sections[i]);
     for (size_t i = 0; i < catalog->finding_count; i++)
         if (is_called(catalog->findings[i].name, word))
             return explain_finding(by, &catalog->findings[i]);
@@ -845,10 +821,9 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
         explain_made_number(&by, number);
         return KPROF_OK;
     }
-    bool is_section;
-    kprof_status status = explain_section(&by, word, &is_section);
-    if (is_section)
-        return status;
+    const size_t section = kprof_catalog_find_section(catalog, word);
+    if (section < catalog->section_count)
+        return explain_section(&by, &catalog->sections[section]);
     for (size_t i = 0; i < catalog->finding_count; i++)
         if (strcmp(catalog->findings[i].id, word) == 0)
             return explain_finding(&by, &catalog->findings[i]);
@@ -856,6 +831,7 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
                                  kprof_catalog_find_set(catalog, word) == catalog->set_count &&
                                  (strchr(word, ' ') || !kprof_catalog_why_not(catalog, word));
     bool is_on_pages = false;
+    kprof_status status = KPROF_OK;
     if (may_be_on_pages)
         status = explain_page_word(&by, word, &is_on_pages);
     if (is_on_pages || status != KPROF_OK)

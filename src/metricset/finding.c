@@ -78,11 +78,8 @@ static kprof_status read_expression(const kprof_json_place *place, const cJSON *
 
 static kprof_status read_threshold(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {NEEDED(_threshold, name),
-                                              FIELD(_threshold, "value", REAL, value, .is_needed = true),
-                                              TEXT(_threshold, unit),
-                                              TEXT(_threshold, source),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, NEEDED(_threshold, name), FIELD(_threshold, "value", REAL, value, .is_needed = true),
+                      TEXT(_threshold, unit), TEXT(_threshold, source));
     kprof_finding_threshold *threshold = element;
     threshold->unit = "";
     kprof_status status = kprof_json_read(place, value, fields, threshold);
@@ -107,12 +104,8 @@ static kprof_status check_place_metric(const kprof_json_place *at, const char *n
 
 static kprof_status read_option(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const kprof_json_field fields[] = {NEEDED(_option, name),
-                                              TEXT(_option, text),
-                                              TEXT(_option, place),
-                                              EXPRESSION(_option, "value", value),
-                                              EXPRESSION(_option, "when", when),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, NEEDED(_option, name), TEXT(_option, text), TEXT(_option, place),
+                      EXPRESSION(_option, "value", value), EXPRESSION(_option, "when", when));
     const kprof_finding_option *option = element;
     kprof_status status = kprof_json_read(place, value, fields, element);
     return status == KPROF_OK && option->place ? check_place_metric(KPROF_JSON_KEY(place, "place"), option->place)
@@ -153,14 +146,9 @@ static kprof_status read_options(const kprof_json_place *place, const cJSON *jso
 
 static kprof_status read_value(const kprof_json_place *place, const cJSON *json, void *element)
 {
-    static const kprof_json_field fields[] = {NEEDED(_value, name),
-                                              TEXT(_value, label),
-                                              TEXT(_value, unit),
-                                              EXPRESSION(_value, "expression", expression),
-                                              {.key = "largest", .kind = KPROF_JSON_OTHER},
-                                              {.key = "smallest", .kind = KPROF_JSON_OTHER},
-                                              {.key = "first", .kind = KPROF_JSON_OTHER},
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, NEEDED(_value, name), TEXT(_value, label), TEXT(_value, unit),
+                      EXPRESSION(_value, "expression", expression), {.key = "largest", .kind = KPROF_JSON_OTHER},
+                      {.key = "smallest", .kind = KPROF_JSON_OTHER}, {.key = "first", .kind = KPROF_JSON_OTHER});
     kprof_finding_value *value = element;
     value->unit = "";
     kprof_status status = kprof_json_read(place, json, fields, value);
@@ -332,36 +320,37 @@ static kprof_status read_scope(const kprof_json_place *place, const cJSON *value
 
 static kprof_status read_speedup(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    static const kprof_json_field fields[] = {
-        EXPRESSION(, "expression", gain, .is_needed = true),       EXPRESSION(, "at_most", gain_bound),
-        FIELD(, "formula", TEXT, gain_formula, .is_needed = true), FIELD(, "source", TEXT, gain_source),
-        FIELD(, "scope", PART, gain_is_local, .read = read_scope), {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, EXPRESSION(, "expression", gain, .is_needed = true), EXPRESSION(, "at_most", gain_bound),
+                      FIELD(, "formula", TEXT, gain_formula, .is_needed = true), FIELD(, "source", TEXT, gain_source),
+                      FIELD(, "scope", PART, gain_is_local, .read = read_scope));
     return kprof_json_read(place, value, fields, finding);
 }
 
-/* The name of a value becomes its number. */
-static kprof_status read_verdict_value(const kprof_json_place *place, const cJSON *value, void *finding)
+/* The name of a value becomes its number; SIZE_MAX: it is none. */
+static kprof_status read_value_name(const kprof_json_place *place, const cJSON *json, const kprof_finding *finding,
+                                    size_t *out)
+{
+    char *name = NULL;
+    const kprof_status status = kprof_json_read_text(place, json, &name);
+    const size_t locals = finding->threshold_count + finding->value_count;
+    const size_t local = name ? find_local(finding, name, strlen(name), locals) : SIZE_MAX;
+    *out = local != SIZE_MAX && local >= finding->threshold_count ? local - finding->threshold_count : SIZE_MAX;
+    return status;
+}
+
+static kprof_status read_verdict_value(const kprof_json_place *place, const cJSON *json, void *finding)
 {
     kprof_finding *out = finding;
-    char *name = NULL;
-    kprof_status status = kprof_json_read_text(place, value, &name);
-    if (status != KPROF_OK)
-        return status;
-    const size_t locals = out->threshold_count + out->value_count;
-    const size_t local = find_local(out, name, strlen(name), locals);
-    if (local == SIZE_MAX || local < out->threshold_count)
-        status = kprof_json_fail(place, "must be the name of a value");
-    else
-        out->verdict_value = local - out->threshold_count;
-    return status;
+    const kprof_status status = read_value_name(place, json, out, &out->verdict_value);
+    return status == KPROF_OK && out->verdict_value == SIZE_MAX ? kprof_json_fail(place, "must be the name of a value")
+                                                                : status;
 }
 
 /* When the kernel is near its limit, and what to say then. */
 static kprof_status read_near(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    static const kprof_json_field fields[] = {EXPRESSION(, "when", near, .is_needed = true),
-                                              FIELD(, "text", TEXT, near_text, .is_needed = true),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, EXPRESSION(, "when", near, .is_needed = true),
+                      FIELD(, "text", TEXT, near_text, .is_needed = true));
     const kprof_finding *out = finding;
     if (out->verdict != KPROF_VERDICT_LIMIT || out->verdict_value == SIZE_MAX)
         return kprof_json_fail(place, "is only for the line \"limit\" with a value");
@@ -371,31 +360,23 @@ static kprof_status read_near(const kprof_json_place *place, const cJSON *value,
 static kprof_status read_verdict(const kprof_json_place *place, const cJSON *value, void *finding)
 {
     static const char *const lines[] = {"", "limit", "stall", "occupancy", NULL};
-    static const kprof_json_field fields[] = {FIELD(, "line", WORD, verdict, .words = lines),
-                                              FIELD(, "name", TEXT, verdict_name, .is_needed = true),
-                                              FIELD(, "text", TEXT, verdict_text, .is_needed = true),
-                                              PART("value", read_verdict_value),
-                                              PART("near", read_near),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, FIELD(, "line", WORD, verdict, .words = lines),
+                      FIELD(, "name", TEXT, verdict_name, .is_needed = true),
+                      FIELD(, "text", TEXT, verdict_text, .is_needed = true), PART("value", read_verdict_value),
+                      PART("near", read_near));
     kprof_status status = kprof_json_read(place, value, fields, finding);
     return status == KPROF_OK && ((kprof_finding *)finding)->verdict == KPROF_VERDICT_NONE
                ? kprof_json_fail(KPROF_JSON_KEY(place, "line"), "must be \"limit\", \"stall\" or \"occupancy\"")
                : status;
 }
 
-static kprof_status read_place_value(const kprof_json_place *place, const cJSON *value, void *finding)
+static kprof_status read_place_value(const kprof_json_place *place, const cJSON *json, void *finding)
 {
     kprof_finding *out = finding;
-    char *name = NULL;
-    kprof_status status = kprof_json_read_text(place, value, &name);
-    const size_t locals = out->threshold_count + out->value_count;
-    const size_t local = name ? find_local(out, name, strlen(name), locals) : SIZE_MAX;
-    const bool has_options = local != SIZE_MAX && local >= out->threshold_count &&
-                             out->values[local - out->threshold_count].option_count > 0;
-    if (status == KPROF_OK && !has_options)
-        status = kprof_json_fail(place, "must be the name of a value with options");
-    out->places.of = has_options ? local - out->threshold_count : SIZE_MAX;
-    return status;
+    const kprof_status status = read_value_name(place, json, out, &out->places.of);
+    return status == KPROF_OK && (out->places.of == SIZE_MAX || out->values[out->places.of].option_count == 0)
+               ? kprof_json_fail(place, "must be the name of a value with options")
+               : status;
 }
 
 static kprof_status check_places(const kprof_json_place *place, const kprof_finding_places *places)
@@ -416,10 +397,8 @@ static kprof_status check_places(const kprof_json_place *place, const kprof_find
 
 static kprof_status read_places(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    static const kprof_json_field fields[] = {FIELD(, "metrics", TEXTS, places.metrics),
-                                              PART("of", read_place_value),
-                                              FIELD(, "most", WHOLE, places.most),
-                                              {.key = NULL}};
+    KPROF_JSON_FIELDS(fields, FIELD(, "metrics", TEXTS, places.metrics), PART("of", read_place_value),
+                      FIELD(, "most", WHOLE, places.most));
     kprof_status status = kprof_json_read(place, value, fields, finding);
     return status == KPROF_OK ? check_places(place, &((kprof_finding *)finding)->places) : status;
 }

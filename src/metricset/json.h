@@ -74,6 +74,9 @@ typedef struct kprof_json_field {
     KPROF_JSON_FIELD(type, word, ARRAY, member, .read = (reader), .element_size = sizeof(element),                     \
                      .count_offset = offsetof(type, count))
 
+/* A table of fields. */
+#define KPROF_JSON_FIELDS(name, ...) static const kprof_json_field name[] = {__VA_ARGS__, {.key = NULL}}
+
 /* Read an object with these members only, each once, in the order of the fields. Absent ones leave `out` as it was. */
 kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, const kprof_json_field *fields,
                              void *out) KPROF_MUST_CHECK;

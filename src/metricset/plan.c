@@ -111,10 +111,8 @@ static kprof_status mark_section(const kprof_catalog *catalog, const char *name,
 static kprof_status mark_sections(const kprof_catalog *catalog, const kprof_strlist *names, choice of, bool *wanted)
 {
     kprof_status result = KPROF_OK;
-    for (size_t i = 0; i < names->count; i++) {
-        const kprof_status status = mark_section(catalog, names->items[i], of, wanted);
-        result = status != KPROF_OK ? status : result;
-    }
+    for (size_t i = 0; i < names->count; i++)
+        KPROF_ALSO(result, mark_section(catalog, names->items[i], of, wanted));
     return result;
 }
 
@@ -133,15 +131,11 @@ static kprof_status check_left(const kprof_catalog *catalog, const kprof_selecti
 static kprof_status want_all(const kprof_catalog *catalog, const kprof_selection *selection, bool *wanted)
 {
     const bool is_default = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
-    kprof_status result = is_default ? want_set(catalog, default_set, wanted) : KPROF_OK, status;
-    for (size_t i = 0; i < selection->sets.count; i++) {
-        status = want_set(catalog, selection->sets.items[i], wanted);
-        result = status != KPROF_OK ? status : result;
-    }
-    status = mark_sections(catalog, &selection->sections, (choice){"--section", true}, wanted);
-    result = status != KPROF_OK ? status : result;
-    status = mark_sections(catalog, &selection->excluded, (choice){"--section-exclude", false}, wanted);
-    result = status != KPROF_OK ? status : result;
+    kprof_status result = is_default ? want_set(catalog, default_set, wanted) : KPROF_OK;
+    for (size_t i = 0; i < selection->sets.count; i++)
+        KPROF_ALSO(result, want_set(catalog, selection->sets.items[i], wanted));
+    KPROF_ALSO(result, mark_sections(catalog, &selection->sections, (choice){"--section", true}, wanted));
+    KPROF_ALSO(result, mark_sections(catalog, &selection->excluded, (choice){"--section-exclude", false}, wanted));
     return result == KPROF_OK ? check_left(catalog, selection, wanted) : result;
 }
 
@@ -209,19 +203,6 @@ void kprof_selection_free(kprof_selection *selection)
     KPROF_FREE_LISTS(&selection->sets, &selection->sections, &selection->metrics, &selection->excluded);
 }
 
-/* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */
-static kprof_status check_candidates(const kprof_catalog *catalog, const bool *wanted, kprof_host *host)
-{
-    KPROF_AUTO(kprof_strlist) candidates = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++)
-        if (wanted[i])
-            status = kprof_section_candidates(&catalog->sections[i], host, &candidates);
-    if (status == KPROF_OK && candidates.count > 0)
-        status = kprof_host_check(host, &candidates);
-    return status;
-}
-
 /* A cut supply adds nothing to `collect`, and a section that it leaves nothing of is left out. */
 static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, const kprof_supply *supply,
                                      kprof_plan *out)
@@ -276,20 +257,16 @@ static kprof_status add_alias(const kprof_alias *alias, kprof_host *host, kprof_
     return KPROF_OK;
 }
 
-/* As check_candidates, for the full names among the words. */
+/* Ask CUPTI likewise about the full names among the words. */
 static kprof_status check_words(const kprof_strlist *words, kprof_host *host)
 {
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < words->count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < words->count; i++) {
         const char *word = words->items[i];
-        bool is_full_name = word[kprof_metric_base_length(word)] == '.' && !kprof_regex_pattern(word);
-        if (is_full_name)
+        if (word[kprof_metric_base_length(word)] == '.' && !kprof_regex_pattern(word))
             kprof_strlist_add(&names, word);
     }
-    if (status == KPROF_OK && names.count > 0)
-        status = kprof_host_check(host, &names);
-    return status;
+    return kprof_host_check(host, &names);
 }
 
 static kprof_status fail_many(const kprof_host *host, int most, const char *what)
@@ -363,7 +340,7 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
             alias ? add_alias(alias, host, out) : kprof_select_metrics(catalog, host, words->items[i], &out->shown);
         if (alias && status == KPROF_OK && kprof_instruction_is_word(words->items[i]))
             status = kprof_instruction_select(host, words->items[i], &out->shown);
-        result = status != KPROF_OK ? status : result;
+        KPROF_ALSO(result, status);
         if (out->shown.count > KPROF_MOST_METRICS)
             return fail_many(host, KPROF_MOST_METRICS, "metrics");
         if (count_bases(&out->shown) > KPROF_MOST_BASES)
@@ -663,7 +640,7 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
     KPROF_AUTO_FREE bool *wanted = kprof_calloc(catalog->section_count + 1, sizeof(*wanted));
     out->chip = kprof_pool_strdup(&out->pool, kprof_host_chip(host));
     kprof_status status = want_all(catalog, selection, wanted);
-    KPROF_THEN(status, check_candidates(catalog, wanted, host));
+    KPROF_THEN(status, kprof_catalog_check_sections(catalog, wanted, host));
     KPROF_THEN(status, select_metrics(catalog, &selection->metrics, host, out));
     return KPROF_THEN(status,
                       fill_sections(&(kprof_queue_sources){catalog, wanted, &out->collect}, selection, host, out));
