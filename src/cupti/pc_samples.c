@@ -36,9 +36,13 @@ struct kprof_pc_samples {
     CUpti_PCSamplingData rest;
 };
 
+/* Declare the parameters `p` of a function. */
+#define PARAMS(p, name, ...)                                                                                           \
+    CUpti_PCSampling##name##Params p = {.size = CUpti_PCSampling##name##ParamsSize, .ctx = s->context, __VA_ARGS__}
+
 static kprof_status enable(kprof_pc_samples *s)
 {
-    CUpti_PCSamplingEnableParams params = {.size = CUpti_PCSamplingEnableParamsSize, .ctx = s->context};
+    PARAMS(params, Enable);
     kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingEnable, params);
     s->enabled = status == KPROF_OK;
     return status;
@@ -50,7 +54,7 @@ kprof_status kprof_pc_samples_disarm(kprof_pc_samples *s)
         return KPROF_OK;
     if (s->runs && kprof_pc_samples_stop(s) != KPROF_OK) /* the launch went on as its batch ended */
         kprof_log(KPROF_LOG_DEBUG, "samples that are taken cannot be stopped");
-    CUpti_PCSamplingDisableParams params = {.size = CUpti_PCSamplingDisableParamsSize, .ctx = s->context};
+    PARAMS(params, Disable);
     kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingDisable, params);
     s->enabled = status != KPROF_OK;
     return status;
@@ -64,6 +68,12 @@ static void set_up_records(const kprof_pc_samples *s, CUpti_PCSamplingPCData *re
         records[i].size = sizeof records[i];
         records[i].stallReason = counts + i * s->reason_count;
     }
+}
+
+static CUpti_PCSamplingData data_in(CUpti_PCSamplingPCData *records)
+{
+    return (CUpti_PCSamplingData){
+        .size = sizeof(CUpti_PCSamplingData), .collectNumPcs = READ_INSTRUCTIONS, .pPcData = records};
 }
 
 static bool allocate(kprof_pc_samples *s)
@@ -100,11 +110,9 @@ static bool list_columns(kprof_pc_samples *s)
 /* Ask which reasons there are, once samples are enabled. */
 static kprof_status list_reasons(kprof_pc_samples *s)
 {
-    CUpti_PCSamplingGetNumStallReasonsParams count = {.size = CUpti_PCSamplingGetNumStallReasonsParamsSize};
+    PARAMS(count, GetNumStallReasons, .numStallReasons = &s->reason_count);
     if (s->columns)
         return KPROF_OK;
-    count.ctx = s->context;
-    count.numStallReasons = &s->reason_count;
     kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingGetNumStallReasons, count);
     if (status != KPROF_OK)
         return status;
@@ -112,11 +120,8 @@ static kprof_status list_reasons(kprof_pc_samples *s)
         return kprof_fail(KPROF_UNSUPPORTED, "CUPTI knows no reason why a warp stalls on this device");
     if (!allocate(s))
         return kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
-    CUpti_PCSamplingGetStallReasonsParams names = {.size = CUpti_PCSamplingGetStallReasonsParamsSize};
-    names.ctx = s->context;
-    names.numStallReasons = s->reason_count;
-    names.stallReasonIndex = s->indices;
-    names.stallReasons = s->reasons;
+    PARAMS(names, GetStallReasons, .numStallReasons = s->reason_count, .stallReasonIndex = s->indices,
+           .stallReasons = s->reasons);
     status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingGetStallReasons, names);
     if (status == KPROF_OK && !list_columns(s))
         status = kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
@@ -144,18 +149,11 @@ static void fill_attributes(kprof_pc_samples *s, uint32_t period, CUpti_PCSampli
 
 static kprof_status configure(kprof_pc_samples *s, uint32_t period)
 {
-    CUpti_PCSamplingConfigurationInfo attributes[ATTRIBUTES];
-    memset(attributes, 0, sizeof attributes);
+    CUpti_PCSamplingConfigurationInfo attributes[ATTRIBUTES] = {0};
     set_up_records(s, s->rest_records, s->rest_counts);
-    memset(&s->rest, 0, sizeof s->rest);
-    s->rest.size = sizeof s->rest;
-    s->rest.collectNumPcs = READ_INSTRUCTIONS;
-    s->rest.pPcData = s->rest_records;
+    s->rest = data_in(s->rest_records);
     fill_attributes(s, period, attributes);
-    CUpti_PCSamplingConfigurationInfoParams params = {.size = CUpti_PCSamplingConfigurationInfoParamsSize};
-    params.ctx = s->context;
-    params.numAttributes = ATTRIBUTES;
-    params.pPCSamplingConfigurationInfo = attributes;
+    PARAMS(params, ConfigurationInfo, .numAttributes = ATTRIBUTES, .pPCSamplingConfigurationInfo = attributes);
     CUptiResult result = s->cupti->cuptiPCSamplingSetConfigurationAttribute(&params);
     for (size_t i = 0; i < ATTRIBUTES && result == CUPTI_SUCCESS; i++)
         result = attributes[i].attributeStatus;
@@ -193,7 +191,7 @@ kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
 
 kprof_status kprof_pc_samples_start(kprof_pc_samples *s)
 {
-    CUpti_PCSamplingStartParams params = {.size = CUpti_PCSamplingStartParamsSize, .ctx = s->context};
+    PARAMS(params, Start);
     kprof_status status = KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingStart, params);
     s->runs = status == KPROF_OK;
     return status;
@@ -201,7 +199,7 @@ kprof_status kprof_pc_samples_start(kprof_pc_samples *s)
 
 kprof_status kprof_pc_samples_stop(kprof_pc_samples *s)
 {
-    CUpti_PCSamplingStopParams params = {.size = CUpti_PCSamplingStopParamsSize, .ctx = s->context};
+    PARAMS(params, Stop);
     s->runs = false;
     return KPROF_CUPTI_CALL(s->cupti, cuptiPCSamplingStop, params);
 }
@@ -229,14 +227,9 @@ typedef struct sums {
 
 static kprof_status read_some(kprof_pc_samples *s, kprof_instruction_data *out, sums *told, bool *more)
 {
-    CUpti_PCSamplingData data;
-    CUpti_PCSamplingGetDataParams params = {.size = CUpti_PCSamplingGetDataParamsSize, .ctx = s->context};
-    memset(&data, 0, sizeof data);
+    CUpti_PCSamplingData data = data_in(s->records);
+    PARAMS(params, GetData, .pcSamplingData = &data);
     set_up_records(s, s->records, s->counts);
-    data.size = sizeof data;
-    data.collectNumPcs = READ_INSTRUCTIONS;
-    data.pPcData = s->records;
-    params.pcSamplingData = &data;
     CUptiResult result = s->cupti->cuptiPCSamplingGetData(&params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY)
         return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples than the GPU's buffer holds: give a larger "

@@ -186,8 +186,8 @@ static kprof_status fit_image(kprof_pm_sampling *s, const kprof_chip_timeline *p
     drop_image(s);
     kprof_status status = measure_image(s, pass, 1, &one);
     KPROF_THEN(status, measure_image(s, pass, 2, &two));
-    if (status == KPROF_OK) /* last: CUPTI may keep the size it was asked for */
-        status = measure_image(s, pass, samples, &s->image_size);
+    KPROF_THEN(status,
+               measure_image(s, pass, samples, &s->image_size)); /* last: CUPTI may keep what it was asked for */
     if (status != KPROF_OK)
         return status;
     s->image = calloc(1, s->image_size + 1);
@@ -291,9 +291,7 @@ static kprof_status fill_image(kprof_pm_sampling *s, size_t *completed, bool *is
     kprof_status status = decode(s, is_cut, &reason);
     if (status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER && !s->runs)
         status = kprof_fail(KPROF_NOT_COLLECTED, "CUPTI did not decode all samples over time");
-    if (status != KPROF_OK)
-        return status;
-    status = CALL(s, cuptiPmSamplingGetCounterDataInfo, info);
+    KPROF_THEN(status, CALL(s, cuptiPmSamplingGetCounterDataInfo, info));
     if (status != KPROF_OK)
         return status;
     s->used = info.numPopulatedSamples;

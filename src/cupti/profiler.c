@@ -1,6 +1,7 @@
 /* One range profiler object per context, armed around the launches of a pass. */
 #include "cupti/profiler.h"
 
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
@@ -89,15 +90,11 @@ kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *cupti)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static bool done;
-    pthread_mutex_lock(&mutex);
-    CUptiResult result = CUPTI_SUCCESS;
-    if (!done) {
-        KPROF_CUPTI_PARAMS(params, Profiler_Initialize);
-        result = cupti->cuptiProfilerInitialize(&params);
-        done = result == CUPTI_SUCCESS;
-    }
-    pthread_mutex_unlock(&mutex);
-    return kprof_cupti_check(cupti, "cuptiProfilerInitialize", result);
+    KPROF_CUPTI_PARAMS(params, Profiler_Initialize);
+    KPROF_HOLD(mutex);
+    const kprof_status status = done ? KPROF_OK : KPROF_CUPTI_CALL(cupti, cuptiProfilerInitialize, params);
+    done = status == KPROF_OK;
+    return status;
 }
 
 static kprof_status enable(kprof_profiler *p)
