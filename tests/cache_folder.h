@@ -31,7 +31,6 @@ static inline int remove_cache_folder(const char *below)
 
 static inline int clear_cache(void **state)
 {
-    (void)state;
     return remove_cache_folder("/kprof");
 }
 

@@ -20,7 +20,7 @@ void test_register(struct CMUnitTest test);
     {                                                                                                                  \
         test_register((struct CMUnitTest){#name, name, set_up, tear_down, NULL});                                      \
     }                                                                                                                  \
-    static void name(void **state __attribute__((unused)))
+    static void name(void **state)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 

@@ -34,7 +34,6 @@ TEST(test_names_of_cxx)
                                            {"_ZN3net4LossIfE7forwardEPKf", "net::Loss<float>::forward"},
                                            {"_ZN3net3addIiEEvT_", "net::add<int>"},
                                            {"main", "main"}};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *name = kprof_demangle_name(names[i][0]);
         assert_string_equal(name, names[i][1]);
@@ -71,7 +70,6 @@ TEST(test_program_that_is_gone)
     char path[] = "/tmp/kprof-symbols-XXXXXX", command[64];
     size_t bytes;
     char *text = read_own(&bytes);
-    (void)state;
     const int file = mkstemp(path);
     assert_true(file >= 0 && write(file, text, bytes) == (ssize_t)bytes && fchmod(file, 0700) == 0);
     close(file);
@@ -94,7 +92,6 @@ TEST(test_damaged_files)
     char path[] = "/tmp/kprof-symbols-XXXXXX";
     size_t bytes;
     unsigned char *text = read_own(&bytes);
-    (void)state;
     const int file = mkstemp(path);
     assert_true(file >= 0);
     close(file);

@@ -30,7 +30,6 @@ static void stage(const char *name, const char *text)
 
 static int make_root(void **state)
 {
-    (void)state;
     strcpy(root, "/tmp/kprof-test-machine-XXXXXX");
     assert_non_null(mkdtemp(root));
     stage("/proc/driver/nvidia/version",
@@ -45,7 +44,6 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", root);
     return system(command);

@@ -839,13 +839,11 @@ TEST(configuration_of_ncu)
 
 static int make_files(void **state)
 {
-    (void)state;
     return mkdtemp(files) ? 0 : -1;
 }
 
 static int remove_files(void **state)
 {
-    (void)state;
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", files);
     return system(command);

@@ -30,7 +30,6 @@ static void write_file(const char *name, mode_t mode)
 
 static int make_files(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
     write_file("run.kprof", 0600);
@@ -46,7 +45,6 @@ static int make_files(void **state)
 
 static int remove_files(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         "run.kprof",    "app",          "data", "symbolic", "hard", "own/sections/mine.json", "own/findings/mine.json",
         "own/findings", "own/sections", "own",  "."};

@@ -47,7 +47,6 @@ static void make(const char *path)
 
 static int make_session(void **state)
 {
-    (void)state;
     char owner[64];
     strcpy(dir, "/tmp/kprof-XXXXXX");
     assert_non_null(mkdtemp(dir));

@@ -247,13 +247,11 @@ TEST(a_program_that_hangs_is_asked_once)
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     char command[4096];
     snprintf(command, sizeof command, "/bin/rm -rf '%s'", folder);
     return system(command);

@@ -17,7 +17,6 @@ static char folder[] = "/tmp/kprof-test-cache-XXXXXX";
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     setenv("XDG_CACHE_HOME", folder, 1);
     return 0;
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command);

@@ -97,7 +97,6 @@ TEST(test_is_not_there)
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     if (argc > 1) {
         be_traced();
         return 0;

@@ -17,7 +17,6 @@ static int folder;
 
 static int set_up(void **state)
 {
-    (void)state;
     const char *reason;
     strcpy(dir, "/tmp/kprof-test-XXXXXX");
     folder = mkdtemp(dir) ? kprof_folder_open(dir, &reason) : -1;
@@ -26,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlinkat(folder, "gpu.4711.control", 0);
     close(folder);
     return rmdir(dir);

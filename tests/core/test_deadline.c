@@ -33,10 +33,7 @@ TEST(test_condition)
     assert_int_equal(pthread_cond_destroy(&condition), 0);
 }
 
-static void ignore(int number)
-{
-    (void)number;
-}
+static void ignore(int number) {}
 
 /* A signal each millisecond does not prolong it, and what comes meanwhile is told. */
 TEST(test_poll_beside_signals)

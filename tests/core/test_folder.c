@@ -14,7 +14,6 @@ static int folder;
 
 static int set_up(void **state)
 {
-    (void)state;
     const char *reason;
     strcpy(dir, "/tmp/kprof-test-XXXXXX");
     folder = mkdtemp(dir) ? kprof_folder_open(dir, &reason) : -1;
@@ -23,7 +22,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlinkat(folder, KPROF_OWNER_FILE, 0);
     close(folder);
     return rmdir(dir);

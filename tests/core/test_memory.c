@@ -70,7 +70,6 @@ static size_t left(const char *membership)
 
 static int set_up(void **state)
 {
-    (void)state;
     strcpy(root, "/tmp/kprof-groups-XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
@@ -83,7 +82,6 @@ static int remove_entry(const char *path, const struct stat *status, int flag, s
 
 static int tear_down(void **state)
 {
-    (void)state;
     return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -26,7 +26,6 @@ enum { FAKE_SCAN, FAKE_KEEP, FAKE_COMPARE, FAKE_FOLLOW, FAKE_COPY, FAKE_SET, FAK
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "error of the test";
 }
 
@@ -256,7 +255,6 @@ static CUresult CUDAAPI fake_record(CUevent event, CUstream stream)
 
 static CUresult CUDAAPI fake_wait_event(CUstream stream, CUevent event, unsigned flags)
 {
-    (void)flags;
     assert_ptr_equal(event, &fake_event);
     assert_ptr_not_equal(stream, fake.recorded);
     fake.waits = true;

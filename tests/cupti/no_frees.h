@@ -41,7 +41,6 @@ bool kprof_redirect_works(void)
 
 bool kprof_redirect_works_for_modules(const void *code)
 {
-    (void)code;
     return false;
 }
 

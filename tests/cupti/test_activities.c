@@ -689,7 +689,6 @@ TEST(pauses)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&cupti, 0, sizeof cupti);
     for (size_t i = 0; i < got.name_count; i++)
         free((char *)(uintptr_t)got.names[i]);

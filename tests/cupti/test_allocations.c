@@ -41,7 +41,6 @@ static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, 
 
 static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-    (void)stream;
     *status = CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
@@ -56,7 +55,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "error of the test";
 }
 
@@ -222,7 +220,6 @@ TEST(test_sum_of_sizes)
 
 static int forget_all(void **state)
 {
-    (void)state;
     attribute_result = type_result = CUDA_SUCCESS;
     gone = 0;
     kprof_allocations_forget(&context);
@@ -457,7 +454,6 @@ TEST(test_many)
 /* The last of its process: what may not be listed may be there. */
 static void test_pool_whose_device_is_not_known(void **state)
 {
-    (void)state;
     kprof_span *found;
     size_t count;
     attribute_result = CUDA_ERROR_INVALID_VALUE;
@@ -471,7 +467,6 @@ static void test_pool_whose_device_is_not_known(void **state)
 /* An open batch, which has saved what there was before, gets to know. */
 static void test_no_memory_for_the_list(void **state)
 {
-    (void)state;
     kprof_span *spans;
     size_t count;
     unsigned before = kprof_allocations_version();

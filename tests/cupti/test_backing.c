@@ -13,7 +13,6 @@ static kprof_backing backing;
 
 static int set_up(void **state)
 {
-    (void)state;
     fake_reset();
     api = fake_api();
     backing = (kprof_backing){0};
@@ -22,7 +21,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_backing_release(&backing, &api, true);
     assert_int_equal(fake.chunks, 0);
     return 0;

@@ -28,7 +28,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "error of the test";
 }
 
@@ -57,7 +56,6 @@ static void destroy(CUstream going, CUresult result)
 
 static int set_up(void **state)
 {
-    (void)state;
     still_captured = NULL;
     return kprof_capturing() ? -1 : 0;
 }

@@ -104,7 +104,6 @@ static void expect_reached(size_t count, const uint32_t *values)
 
 static int setup(void **state)
 {
-    (void)state;
     reached_count = 0;
     result_of_device = interruptions = 0;
     status_of_device = 0;
@@ -115,7 +114,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     kprof_counting_keep(false);
     assert_null(atomic_load(&kprof_ioctl_hook_slot));
     return 0;

@@ -52,7 +52,6 @@ static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribut
 static CUresult CUDAAPI get_granularity(size_t *out, const CUmemAllocationProp *property,
                                         CUmemAllocationGranularity_flags flags)
 {
-    (void)flags;
     assert_int_equal(property->location.id, 3);
     *out = GRANULE;
     return next();
@@ -60,7 +59,6 @@ static CUresult CUDAAPI get_granularity(size_t *out, const CUmemAllocationProp *
 
 static CUresult CUDAAPI create_event(CUevent *out, unsigned flags)
 {
-    (void)flags;
     CUresult result = next();
     if (result == CUDA_SUCCESS) {
         *out = (CUevent)(void *)&event;
@@ -95,7 +93,6 @@ static CUresult CUDAAPI free_memory(CUdeviceptr address)
 
 static CUresult CUDAAPI set_memory(CUdeviceptr address, unsigned char value, size_t size)
 {
-    (void)value;
     assert_int_equal(address, SOURCE);
     clean_bytes = size;
     return next();
@@ -104,7 +101,6 @@ static CUresult CUDAAPI set_memory(CUdeviceptr address, unsigned char value, siz
 static CUresult CUDAAPI create(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *property,
                                unsigned long long flags)
 {
-    (void)flags;
     assert_int_equal(size, GRANULE);
     assert_int_equal(property->location.type, CU_MEM_LOCATION_TYPE_DEVICE);
     CUresult result = next();
@@ -124,9 +120,6 @@ static CUresult CUDAAPI release(CUmemGenericAllocationHandle handle)
 static CUresult CUDAAPI reserve(CUdeviceptr *out, size_t size, size_t alignment, CUdeviceptr address,
                                 unsigned long long flags)
 {
-    (void)alignment;
-    (void)address;
-    (void)flags;
     CUresult result = next();
     if (result == CUDA_SUCCESS) {
         *out = window;
@@ -146,7 +139,6 @@ static CUresult CUDAAPI free_reserved(CUdeviceptr address, size_t size)
 static CUresult CUDAAPI map(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                             unsigned long long flags)
 {
-    (void)flags;
     assert_true(handles == 1 && handle == 7 && offset == 0);
     assert_true(address == window + mapped_bytes && mapped_bytes + size <= window_bytes);
     CUresult result = next();
@@ -178,7 +170,6 @@ static CUresult CUDAAPI record(CUevent of, CUstream on)
 
 static CUresult CUDAAPI wait_event(CUstream on, CUevent of, unsigned flags)
 {
-    (void)flags;
     assert_ptr_equal(of, &event);
     assert_non_null(recorded_on); /* else there is nothing to wait for */
     waiting = on;
@@ -208,8 +199,6 @@ static CUresult CUDAAPI synchronize(CUstream on)
 /* NOLINTNEXTLINE(readability-function-size): as the driver has it */
 static CUresult CUDAAPI create_link(unsigned count, CUjit_option *options, void **values, CUlinkState *out)
 {
-    (void)options;
-    (void)values;
     assert_int_equal(count, 0);
     *out = (CUlinkState)(void *)&stream;
     links++;
@@ -220,10 +209,6 @@ static CUresult CUDAAPI create_link(unsigned count, CUjit_option *options, void 
 static CUresult CUDAAPI add_data(CUlinkState link, CUjitInputType type, void *data, size_t size, const char *name,
                                  unsigned count, CUjit_option *options, void **values)
 {
-    (void)link;
-    (void)name;
-    (void)options;
-    (void)values;
     assert_int_equal(count, 0);
     assert_int_equal(type, CU_JIT_INPUT_PTX);
     assert_int_equal(strlen(data) + 1, size);
@@ -233,7 +218,6 @@ static CUresult CUDAAPI add_data(CUlinkState link, CUjitInputType type, void *da
 static CUresult CUDAAPI complete_link(CUlinkState link, void **out, size_t *size)
 {
     static char code[] = "code";
-    (void)link;
     compiled++;
     *out = code;
     *size = sizeof code;
@@ -242,7 +226,6 @@ static CUresult CUDAAPI complete_link(CUlinkState link, void **out, size_t *size
 
 static CUresult CUDAAPI destroy_link(CUlinkState link)
 {
-    (void)link;
     links--;
     return CUDA_SUCCESS;
 }
@@ -319,13 +302,11 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "error of the test";
 }
 
 static int set_up(void **state)
 {
-    (void)state;
     call = fails_at = 0;
     error = CUDA_ERROR_UNKNOWN;
     source_bytes = clean_bytes = window_bytes = mapped_bytes = accessible_bytes = 0;

@@ -83,7 +83,6 @@ CUresult kprof_thing_free(const kprof_driver_api *driver, const kprof_thing *thi
 
 CUresult kprof_compile(const kprof_driver_api *driver, const char *ptx, void **code)
 {
-    (void)driver;
     assert_non_null(strstr(ptx, KPROF_VARIABLE "["));
     compiled++;
     *code = malloc(1);
@@ -142,7 +141,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 static int set_up(void **state)
 {
-    (void)state;
     freed = (kprof_freed){0};
     current = (CUcontext)(void *)&context;
     redirects = true;
@@ -158,7 +156,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_freed_close(&freed);
     kprof_freed_forget(&context);
     return 0;

@@ -57,7 +57,6 @@ static const char *name_of(const void *handle, const char *name)
 
 static int set_up(void **state)
 {
-    (void)state;
     kprof_functions_forget();
     is_loaded = true;
     asked = 0;

@@ -58,7 +58,6 @@ static CUresult CUDAAPI get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode 
                                   size_t *count)
 {
     template_graph *t = (template_graph *)(void *)graph;
-    (void)data;
     *count = t->count > 0 ? t->count - !t->goes_round : 0;
     for (size_t i = 0; from && i < *count; i++) {
         from[i] = node_of(t, i);
@@ -95,7 +94,6 @@ static CUresult CUDAAPI get_kernel_attribute(CUgraphNode node, CUkernelNodeAttrI
 
 static CUresult CUDAAPI get_memset(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *out)
 {
-    (void)node;
     *out = (CUDA_MEMSET_NODE_PARAMS){.dst = on_device, .value = 0xabcdef, .elementSize = 4, .width = 16, .height = 1};
     return CUDA_SUCCESS;
 }
@@ -137,16 +135,11 @@ static CUresult CUDAAPI get_name(const char **name, CUfunction function)
 
 static CUresult CUDAAPI no_parameter(CUfunction function, size_t index, size_t *offset, size_t *size)
 {
-    (void)function;
-    (void)index;
-    (void)offset;
-    (void)size;
     return CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
 {
-    (void)mode;
     return CUDA_SUCCESS;
 }
 
@@ -197,7 +190,6 @@ static void instantiate(template_graph *from)
 
 static int destroy(void **state)
 {
-    (void)state;
     cuGraphExecDestroy_params p = {.hGraphExec = exec_graph()};
     kprof_graphs_note(ID(cuGraphExecDestroy), &p);
     return 0;

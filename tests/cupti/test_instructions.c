@@ -265,7 +265,6 @@ kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *unused)
 
 bool kprof_target_is_primary(const void *context, uint32_t device)
 {
-    (void)device;
     return context == &place;
 }
 
@@ -538,7 +537,6 @@ TEST(cubins_are_loaded_while_one_is_looked_for)
 
 static int set_up(void **state)
 {
-    (void)state;
     const unsigned set = cupti.set, unset = cupti.unset; /* as long as the process lives */
     memset(&cupti, 0, sizeof cupti);
     cupti.set = set;

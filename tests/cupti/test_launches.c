@@ -95,14 +95,12 @@ static int *find_limit(CUfunction_attribute attribute)
 
 static CUresult CUDAAPI get_function_limit(int *value, CUfunction_attribute attribute, CUfunction of)
 {
-    (void)of;
     *value = *find_limit(attribute);
     return limits_of_kernel ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI set_function_limit(CUfunction of, CUfunction_attribute attribute, int value)
 {
-    (void)of;
     if (limits_of_kernel)
         return CUDA_ERROR_INVALID_HANDLE;
     *find_limit(attribute) = value;
@@ -111,7 +109,6 @@ static CUresult CUDAAPI set_function_limit(CUfunction of, CUfunction_attribute a
 
 static CUresult CUDAAPI get_kernel_limit(int *value, CUfunction_attribute attribute, CUkernel of, CUdevice device)
 {
-    (void)of;
     assert_int_equal(device, 1);
     *value = *find_limit(attribute);
     return CUDA_SUCCESS;
@@ -119,7 +116,6 @@ static CUresult CUDAAPI get_kernel_limit(int *value, CUfunction_attribute attrib
 
 static CUresult CUDAAPI set_kernel_limit(CUfunction_attribute attribute, int value, CUkernel of, CUdevice device)
 {
-    (void)of;
     assert_int_equal(device, 1);
     *find_limit(attribute) = value;
     return CUDA_SUCCESS;
@@ -216,7 +212,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "error of the test";
 }
 
@@ -276,8 +271,6 @@ uint64_t kprof_snapshot_locked_space(kprof_snapshot *of, size_t size_bytes, bool
 
 kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
 {
-    (void)of;
-    (void)rows;
     return KPROF_INTERNAL;
 }
 
@@ -290,20 +283,17 @@ kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, si
 
 kprof_status kprof_snapshot_keep_all(kprof_snapshot *of, kprof_kept_memory **out)
 {
-    (void)of;
     *out = NULL;
     return KPROF_UNSUPPORTED;
 }
 
 unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept)
 {
-    (void)kept;
     return 0;
 }
 
 bool kprof_snapshot_has_host(const kprof_snapshot *of)
 {
-    (void)of;
     return false;
 }
 
@@ -326,8 +316,6 @@ bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
 
 kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)
 {
-    (void)of;
-    (void)set;
     return KPROF_INTERNAL;
 }
 
@@ -339,7 +327,6 @@ kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_rows *rows, 
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&launched, 0, sizeof launched);
     launch_result = CUDA_SUCCESS;
     pageable = false;

@@ -53,7 +53,6 @@ bool kprof_variables_list(const void *of, kprof_variable **out, size_t *count)
 
 static int set_up(void **state)
 {
-    (void)state;
     spans[0] = (kprof_span){FIRST, 16 * PAGE};
     spans[1] = (kprof_span){SECOND, 16 * PAGE - 5};
     variable = (kprof_variable){.context = &context, .address = VARIABLE, .size_bytes = 64, .is_managed = true};

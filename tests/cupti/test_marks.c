@@ -64,7 +64,6 @@ int64_t kprof_monotonic_ns(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++)
         kprof_marks_forget(&contexts[i]);
     event_count = 0;

@@ -32,14 +32,12 @@ static void read_file(const char *name)
 
 static int read_cubin(void **state)
 {
-    (void)state;
     read_file(FIXTURES "/kernels.cubin");
     return 0;
 }
 
 static int free_cubin(void **state)
 {
-    (void)state;
     free(cubin);
     return 0;
 }
@@ -58,7 +56,6 @@ static void add_copy(size_t size, size_t changed, unsigned char value)
 /* First, while nothing is known: then nothing may come of a part of the file but what is there. */
 static void test_damaged(void **state)
 {
-    (void)state;
     kprof_modules_add(NULL, 0);
     for (size_t size = 0; size < cubin_size / 2; size += 7)
         add_copy(size, size, 0);
@@ -74,7 +71,6 @@ static void test_damaged(void **state)
 
 static void test_kernels(void **state)
 {
-    (void)state;
     kprof_modules_add(cubin, cubin_size);
     assert_null(kprof_modules_side_effect(OPEN));
     assert_null(kprof_modules_side_effect(HIDDEN));
@@ -86,7 +82,6 @@ static void test_kernels(void **state)
 /* Kernels that one launches on the device have their side effects within it. */
 static void test_children(void **state)
 {
-    (void)state;
     read_file(FIXTURES "/children.cubin");
     kprof_modules_add(cubin, cubin_size);
     assert_null(kprof_modules_side_effect("_Z13parent_kernelPi"));
@@ -103,7 +98,6 @@ static void test_children(void **state)
 
 static void test_barriers(void **state)
 {
-    (void)state;
     read_file(FIXTURES "/barriers.cubin");
     add_copy(cubin_size, cubin_size, 0);
     assert_int_equal(kprof_modules_barriers("plain_kernel"), 1);
@@ -120,7 +114,6 @@ static void test_barriers(void **state)
 
 static void test_variables(void **state)
 {
-    (void)state;
     kprof_modules_add(cubin, cubin_size);
     kprof_modules_add(cubin, cubin_size); /* once more */
     const kprof_strlist *names = kprof_modules_variables(HIDDEN, 0);
@@ -135,7 +128,6 @@ static void test_variables(void **state)
 /* Each time that a cubin is loaded its variables are somewhere else. */
 static void test_variables_that_nobody_has_noted(void **state)
 {
-    (void)state;
     assert_int_equal(kprof_modules_count_unnoted(NULL), 0);
     kprof_modules_add(cubin, cubin_size);
     assert_int_equal(kprof_modules_count_unnoted(NULL), 1);
@@ -150,7 +142,6 @@ static void test_variables_that_nobody_has_noted(void **state)
 /* It has variables alone, as one of cuBLAS: no kernel has left their addresses, and none ever notes them. */
 static void test_cubin_without_kernels(void **state)
 {
-    (void)state;
     unsigned char *copy = malloc(cubin_size);
     memcpy(copy, cubin, cubin_size);
     Elf64_Ehdr header;
@@ -174,7 +165,6 @@ static void test_cubin_without_kernels(void **state)
 
 static void test_misaligned(void **state)
 {
-    (void)state;
     unsigned char *copy = malloc(cubin_size + 1);
     memcpy(copy + 1, cubin, cubin_size);
     kprof_modules_add(copy + 1, cubin_size);
@@ -199,7 +189,6 @@ static void clear_flags(void)
 /* A global function may be a kernel; the one that prints may be a function that any of them calls. */
 static void test_kernels_without_flags(void **state)
 {
-    (void)state;
     clear_flags();
     kprof_modules_add(cubin, cubin_size);
     assert_string_equal(kprof_modules_side_effect(OPEN), "vprintf");
@@ -228,7 +217,6 @@ static void add_renamed(const char *name, char first)
 /* Nobody knows which cubin a kernel is of: what any of them does or has counts. */
 static void test_builds_that_differ(void **state)
 {
-    (void)state;
     add_renamed("vprintf", '\0'); /* calls nothing that has a name */
     assert_null(kprof_modules_side_effect(NAMELESS));
     kprof_modules_add(cubin, cubin_size);

@@ -78,14 +78,12 @@ static CUresult CUDAAPI create_event(CUevent *out, unsigned flags)
 
 static CUresult CUDAAPI destroy_event(CUevent event)
 {
-    (void)event;
     events--;
     return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI record_event(CUevent event, CUstream stream)
 {
-    (void)event;
     recorded_on = stream;
     return record_result;
 }
@@ -93,7 +91,6 @@ static CUresult CUDAAPI record_event(CUevent event, CUstream stream)
 /* Global capture modes of other threads forbid it. */
 static CUresult CUDAAPI query_event(CUevent event)
 {
-    (void)event;
     assert_true(relaxed);
     return ++queries <= busy_for ? CUDA_ERROR_NOT_READY : query_result;
 }
@@ -214,14 +211,11 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "error of the test";
 }
 
 bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user)
 {
-    (void)visit;
-    (void)user;
     fail_msg("%s is no graph", launch->name);
     return false;
 }
@@ -235,8 +229,6 @@ bool kprof_target_reaches_pageable(void)
 
 const void *kprof_snapshot_peek(kprof_snapshot *of, uint64_t address, size_t size_bytes)
 {
-    (void)address;
-    (void)size_bytes;
     assert_ptr_equal(of, snapshot);
     return NULL;
 }
@@ -321,7 +313,6 @@ bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
 
 kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, size_t count, kprof_kept_memory **out)
 {
-    (void)of;
     assert_int_equal(count, touched_count + (wanted_host != 0));
     assert_memory_equal(spans, touched, touched_count * sizeof *spans);
     assert_true(!wanted_host || spans[count - 1].address == wanted_host);
@@ -347,13 +338,11 @@ unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept)
 
 bool kprof_snapshot_has_host(const kprof_snapshot *of)
 {
-    (void)of;
     return wanted_host != 0;
 }
 
 kprof_status kprof_snapshot_put(kprof_snapshot *of, const kprof_kept_memory *kept)
 {
-    (void)of;
     assert_ptr_equal(kept, &kept_memory);
     put_count++;
     return KPROF_OK;
@@ -383,7 +372,6 @@ kprof_status kprof_snapshot_compare(kprof_snapshot *of, const kprof_rows *rows, 
 
 static int set_up(void **state)
 {
-    (void)state;
     copy_result = wait_result = CUDA_SUCCESS;
     no_space = differs = false;
     done[0] = '\0';

@@ -34,7 +34,6 @@ size_t kprof_modules_count_unnoted(const char *kernel)
 
 static int set_up(void **state)
 {
-    (void)state;
     unnoted = 0;
     kprof_peeks_allow(false);
     memset(is_on, 0, sizeof is_on);

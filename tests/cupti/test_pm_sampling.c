@@ -177,20 +177,17 @@ kprof_status kprof_cupti_load(const kprof_cupti_api **out)
 
 kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *unused)
 {
-    (void)unused;
     return KPROF_OK;
 }
 
 kprof_status kprof_cupti_fail(const struct kprof_cupti_api *unused, const char *operation, int failure)
 {
-    (void)unused;
     return kprof_fail(failure == CUPTI_ERROR_NOT_SUPPORTED ? KPROF_UNSUPPORTED : KPROF_INTERNAL, "%s: %d", operation,
                       failure);
 }
 
 kprof_status kprof_host_open_sampler(const char *chip, kprof_host **out)
 {
-    (void)chip;
     cupti.hosts++;
     *out = (kprof_host *)&host_place;
     return KPROF_OK;
@@ -225,7 +222,6 @@ static const kprof_chip_timeline passes[] = {{{names, 2, 2}, {(uint8_t *)"image"
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&cupti, 0, sizeof cupti);
     cupti.samples = 3;
     log_capture_start(&log_seen);
@@ -234,7 +230,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     assert_false(cupti.runs);
     assert_int_equal(cupti.hosts, 0);
     return 0;

@@ -149,13 +149,11 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 
 const char *kprof_driver_error(CUresult result)
 {
-    (void)result;
     return "an error";
 }
 
 static int set_up(void **state)
 {
-    (void)state;
     set_result = CUDA_SUCCESS;
     is_refused = false;
     for (size_t i = 0; i < POOLS; i++)

@@ -21,7 +21,6 @@ static char code[MOST + 1]; /* a module's handle points into it */
 
 static CUresult CUDAAPI allocate(CUdeviceptr *out, size_t bytes)
 {
-    (void)bytes;
     if (!has_memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *out = ++made;
@@ -117,21 +116,18 @@ static void check(bool works)
 
 static void test_argument_is_read_behind_hook(void **state)
 {
-    (void)state;
     reads_behind_hook = has_memory = true;
     check(true);
 }
 
 static void test_argument_was_read(void **state)
 {
-    (void)state;
     has_memory = true;
     check(false);
 }
 
 static void test_no_memory(void **state)
 {
-    (void)state;
     check(false);
 }
 

@@ -122,7 +122,6 @@ static uint32_t held(uint32_t offset)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&device, 0, sizeof device);
     memset(&wanted, 0, sizeof wanted);
     result_of_device = interruptions = 0;
@@ -136,7 +135,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     (void)kprof_registers_end();
     return 0;
 }
@@ -354,7 +352,6 @@ TEST(test_interrupted)
 
 static void handle(int number)
 {
-    (void)number;
     kprof_registers_write(); /* as for an ioctl of the handler's, such as one that asks for a terminal's size */
     handled++;
 }

@@ -121,7 +121,6 @@ int ioctl(int fd, unsigned long request, ...)
 
 static int set_up(void **state)
 {
-    (void)state;
     calls = fails_at = flushes = 0;
     fails_in_module = interrupted = false;
     return 0;

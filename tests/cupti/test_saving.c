@@ -125,19 +125,13 @@ bool kprof_variables_list(const void *of_context, kprof_variable **out, size_t *
 
 size_t kprof_variables_bytes_of(const void *owner)
 {
-    (void)owner;
     return 0;
 }
 
-void kprof_variables_unload(const void *owner)
-{
-    (void)owner;
-}
+void kprof_variables_unload(const void *owner) {}
 
 void kprof_variables_drop(const void *of_context, uint64_t address)
 {
-    (void)of_context;
-    (void)address;
     drops++;
 }
 
@@ -160,7 +154,6 @@ static void fill(size_t offset, size_t size_bytes, unsigned seed)
 
 static int set_up(void **state)
 {
-    (void)state;
     fake_reset();
     memory = aligned_alloc(BLOCK, BYTES);
     assert_non_null(memory);
@@ -179,7 +172,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_snapshot_close(snapshot, true);
     assert_int_equal(fake.chunks, 0);
     assert_false(fake.streams);

@@ -25,7 +25,6 @@ static CUdeviceptr at(unsigned place)
 
 static CUresult CUDAAPI get_global(CUdeviceptr *address, size_t *size, CUmodule module, const char *name)
 {
-    (void)module;
     *size = sizeof *memory;
     *address = at(strcmp(name, "low") == 0 ? LOW : HIGH);
     return strcmp(name, "low") == 0 || strcmp(name, "high") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
@@ -99,8 +98,6 @@ unsigned kprof_allocations_version(void)
 
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count)
 {
-    (void)context;
-    (void)device;
     *count = 0;
     *out = malloc(sizeof **out);
     return *out != NULL;
@@ -117,14 +114,10 @@ const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
     return index == 0 ? &of_module : NULL;
 }
 
-void kprof_modules_note_variables(const kprof_strlist *variables)
-{
-    (void)variables;
-}
+void kprof_modules_note_variables(const kprof_strlist *variables) {}
 
 static int set_up(void **state)
 {
-    (void)state;
     static unsigned char contexts[64];
     next = next ? next + 1 : contexts;
     memset(memory, 0, sizeof memory);
@@ -135,7 +128,6 @@ static int set_up(void **state)
 
 static int name_variables(void **state)
 {
-    (void)state;
     return kprof_strlist_add(&of_module, "low") && kprof_strlist_add(&of_module, "high") &&
                    kprof_strlist_add(&of_other, "elsewhere")
                ? 0
@@ -144,7 +136,6 @@ static int name_variables(void **state)
 
 static int forget_names(void **state)
 {
-    (void)state;
     kprof_strlist_free(&of_module);
     kprof_strlist_free(&of_other);
     return 0;
@@ -360,7 +351,6 @@ TEST(test_variable_that_is_not_found)
 /* For good, too. */
 static void test_code_not_seen(void **state)
 {
-    (void)state;
     kprof_snapshot *snapshot = take();
     launch_first("unseen");
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
@@ -369,7 +359,6 @@ static void test_code_not_seen(void **state)
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     const struct CMUnitTest unseen[] = {cmocka_unit_test_setup(test_code_not_seen, set_up)};
     if (argc > 1)
         return cmocka_run_group_tests(unseen, name_variables, forget_names);

@@ -27,8 +27,6 @@ static CUpti_CallbackData call = {.correlationData = &kprofs_value, .correlation
 
 static CUptiResult CUPTIAPI subscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback, void *user)
 {
-    (void)callback;
-    (void)user;
     *out = (CUpti_SubscriberHandle)(void *)&handle;
     return CUPTI_SUCCESS;
 }
@@ -73,13 +71,7 @@ static CUptiResult CUPTIAPI disable_activity(CUpti_ActivityKind kind)
     return CUPTI_SUCCESS;
 }
 
-static void CUPTIAPI on_kprofs(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
-{
-    (void)user;
-    (void)domain;
-    (void)id;
-    (void)data;
-}
+static void CUPTIAPI on_kprofs(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {}
 
 /* A guest keeps a number, or a pointer, from the entering of a call to its leaving. */
 static void CUPTIAPI on_guests(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
@@ -109,7 +101,6 @@ static int set_up(void **state)
                                           .cuptiEnableDomain = enable_domain,
                                           .cuptiActivityEnable = enable_activity,
                                           .cuptiActivityDisable = disable_activity};
-    (void)state;
     memset(is_on, 0, sizeof is_on);
     told = 0;
     kprof_subscriber_open();
@@ -123,7 +114,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return guests()->unsubscribe(guest) == CUPTI_SUCCESS ? 0 : -1;
 }
 

@@ -19,7 +19,6 @@ static kprof_strlist whole, partial, without_any;
 
 static CUresult CUDAAPI get_global(CUdeviceptr *address, size_t *size, CUmodule of, const char *name)
 {
-    (void)of;
     *address = strcmp(name, "low") == 0 ? LOW : HIGH;
     *size = SIZE;
     return strcmp(name, "elsewhere") == 0 ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
@@ -88,7 +87,6 @@ void kprof_modules_note_variables(const kprof_strlist *variables)
 
 static int name_variables(void **state)
 {
-    (void)state;
     return kprof_strlist_add(&whole, "low") && kprof_strlist_add(&whole, "high") &&
                    kprof_strlist_add(&partial, "low") && kprof_strlist_add(&partial, "elsewhere")
                ? 0
@@ -97,7 +95,6 @@ static int name_variables(void **state)
 
 static int forget_names(void **state)
 {
-    (void)state;
     kprof_strlist_free(&whole);
     kprof_strlist_free(&partial);
     return 0;
@@ -105,7 +102,6 @@ static int forget_names(void **state)
 
 static int forget_all(void **state)
 {
-    (void)state;
     attribute_result = CUDA_SUCCESS;
     without_context = false;
     kprof_variables_forget(&context);
@@ -225,7 +221,6 @@ static void assert_not_known(void)
 /* Either of two cubins may be the module's; the driver finds one of the second's two variables. */
 static void test_found_in_part(void **state)
 {
-    (void)state;
     noted = NULL;
     kprof_variables_note_module(&context, &module, "doubtful");
     assert_null(noted); /* not all of them are there */
@@ -234,7 +229,6 @@ static void test_found_in_part(void **state)
 
 static void test_module_not_told(void **state)
 {
-    (void)state;
     module_result = CUDA_ERROR_INVALID_HANDLE;
     kprof_variables_note_module(&context, &module, "kernel");
     assert_not_known();

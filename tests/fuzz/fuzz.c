@@ -20,16 +20,11 @@ _Noreturn void fuzz_fail(const char *condition, const char *file, int line)
 
 static void discard(void *user, kprof_log_level level, const char *message)
 {
-    (void)user;
-    (void)level;
     FUZZ_CHECK(kprof_text_is_clean(message));
 }
 
 static int remove_one(const char *path, const struct stat *info, int type, struct FTW *place)
 {
-    (void)info;
-    (void)type;
-    (void)place;
     return remove(path);
 }
 
@@ -43,8 +38,6 @@ __attribute__((weak)) void fuzz_set_up(void) {}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    (void)argc;
-    (void)argv;
     const char *base = getenv("TMPDIR");
     base = base ? base : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     FUZZ_CHECK((size_t)snprintf(folder, sizeof folder, "%s/kprof-fuzz-XXXXXX", base) < sizeof folder);

@@ -40,8 +40,6 @@ static void read_plan(const uint8_t *data, size_t size)
     if (kprof_planned_decode(&in, &planned))
         kprof_planned_free(&planned);
 #else
-    (void)data;
-    (void)size;
 #endif
 }
 
@@ -62,7 +60,6 @@ static void read_answers(const kprof_strbuf *key)
     kprof_strlist_free(&list);
     kprof_answers_free(answers);
 #else
-    (void)key;
 #endif
 }
 

@@ -31,7 +31,6 @@ void fuzz_set_up(void)
 
 static void visit_help(void *user, const kprof_value_help *value)
 {
-    (void)user;
     FUZZ_CHECK(value->label && value->metric && value->help);
 }
 
@@ -89,7 +88,6 @@ static void read_finding(const kprof_json_place *place, const cJSON *value)
 
 static bool has_anything(void *user, const char *name)
 {
-    (void)user;
     return strlen(name) % 2 == 0;
 }
 

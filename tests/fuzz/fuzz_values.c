@@ -25,9 +25,6 @@ static size_t column_count;
 
 static int note_column(void *user, int count, char **texts, char **names)
 {
-    (void)user;
-    (void)count;
-    (void)names;
     if (column_count < MAX_COLUMNS)
         columns[column_count++] = (column){strdup(texts[0]), strdup(texts[1]), strdup(texts[2])};
     return 0;

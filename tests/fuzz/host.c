@@ -37,16 +37,12 @@ kprof_status kprof_host_chips(kprof_strlist *out)
 kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
 {
     static kprof_host host;
-    (void)availability;
     host.chip = chip;
     *out = &host;
     return KPROF_OK;
 }
 
-void kprof_host_close(kprof_host *host)
-{
-    (void)host;
-}
+void kprof_host_close(kprof_host *host) {}
 
 const char *kprof_host_label(const kprof_host *host)
 {
@@ -61,7 +57,6 @@ const char *kprof_host_chip(const kprof_host *host)
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
-    (void)host;
     for (size_t i = 0; i < 4 && bases[type][i] && status == KPROF_OK; i++)
         status = add(out, bases[type][i]);
     return status;
@@ -70,8 +65,6 @@ kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, k
 kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_strlist *out)
 {
     kprof_status status = KPROF_OK;
-    (void)host;
-    (void)base;
     for (size_t i = 0; i < SUFFIX_COUNT && status == KPROF_OK; i++)
         status = add(out, suffixes[i]);
     return status;
@@ -80,7 +73,6 @@ kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_str
 kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
 {
     kprof_strbuf name = KPROF_STRBUF_INIT;
-    (void)host;
     kprof_strbuf_printf(&name, "dram__bytes%s", throughput + kprof_metric_base_length(throughput));
     kprof_status status = name.failed ? KPROF_NO_MEMORY : add(out, name.data);
     kprof_strbuf_free(&name);
@@ -90,7 +82,6 @@ kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kpro
 bool kprof_host_has_metric(kprof_host *host, const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    (void)host;
     size_t length = kprof_metric_base_length(name);
     bool is_known = length > 0 && strstr(name, "__") && name[strspn(name, letters)] == '\0' && !name[length];
     for (size_t i = 0; i < SUFFIX_COUNT && !is_known && name[length] == '.'; i++)
@@ -105,15 +96,11 @@ bool kprof_host_can_collect(kprof_host *host, const char *name)
 
 bool kprof_host_can_sample(kprof_host *host, const char *name)
 {
-    (void)host;
-    (void)name;
     return false;
 }
 
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
 {
-    (void)host;
-    (void)names;
     return KPROF_OK;
 }
 
@@ -133,7 +120,6 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {
     kprof_status status = KPROF_OK;
-    (void)host;
     *out = (kprof_planned){0};
     for (size_t i = 0; i < wish->names->count && status == KPROF_OK; i++) {
         bool fits = wish->limits->max_passes == 0 || i < wish->limits->max_passes;
@@ -153,9 +139,6 @@ void kprof_planned_free(kprof_planned *planned)
 /* Nothing can be sampled over time. */
 kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, size_t most, kprof_timeline_plan *out)
 {
-    (void)host;
-    (void)names;
-    (void)most;
     *out = (kprof_timeline_plan){0};
     return KPROF_OK;
 }

@@ -242,14 +242,12 @@ TEST(test_many)
 
 static int set_up(void **state)
 {
-    (void)state;
     use_cache_folder();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     return remove_cache_folder("");
 }
 

@@ -11,13 +11,11 @@ static kprof_host *host;
 
 static int open_host(void **state)
 {
-    (void)state;
     return kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
 }
 
 static int close_host(void **state)
 {
-    (void)state;
     kprof_host_close(host);
     return 0;
 }

@@ -18,14 +18,12 @@ static const kprof_strlist no_names = KPROF_STRLIST_INIT;
 
 static int set_up(void **state)
 {
-    (void)state;
     use_cache_folder();
     return kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_host_close(host);
     return remove_cache_folder("");
 }

@@ -122,7 +122,6 @@ static inline int start_engine_on(const kprof_device_ops *device)
 static inline int start_engine(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.target_capturing = is_capturing_to_others;
     return start_engine_on(&device);
@@ -130,7 +129,6 @@ static inline int start_engine(void **state)
 
 static inline int remove_folder(void **state)
 {
-    (void)state;
     char command[sizeof folder + 16];
     snprintf(command, sizeof command, "rm -r %s", folder);
     return system(command);

@@ -174,7 +174,6 @@ static unsigned asked;
 
 static bool take_none(kprof_ioctl_call *call)
 {
-    (void)call;
     asked++;
     return false;
 }
@@ -211,7 +210,6 @@ TEST(test_control_calls)
 
 static void test_without_the_preloaded_library(void **state)
 {
-    (void)state;
     assert_false(kprof_thread_is_alone());
     assert_false(kprof_output_watch());
     kprof_output_drop(true);
@@ -220,7 +218,6 @@ static void test_without_the_preloaded_library(void **state)
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     if (argc == 1) {
         const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_the_preloaded_library)};
         kprof_thread_find_list();

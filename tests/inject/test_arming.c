@@ -43,7 +43,6 @@ static void stop(void)
 
 static int arm_again(void **state)
 {
-    (void)state;
     set_armed(true);
     return 0;
 }
@@ -111,7 +110,6 @@ TEST(test_range_that_ends_in_a_forked_child)
 static int start(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.target_capturing = is_capturing;
     device.target_follow = follow;

@@ -154,7 +154,6 @@ static const char *find_writer(void)
 static int start_faulty(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.operation_run = run_operation;
     device.operation_returned = operation_returned;
@@ -183,7 +182,6 @@ static void write_value(uint64_t value)
 
 static int mend(void **state)
 {
-    (void)state;
     if (sim.may_wait) /* the test failed */
         write_value(SOME_TIME);
     sim.may_wait = false;

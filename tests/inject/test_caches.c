@@ -64,14 +64,12 @@ static const char *tell_writer(void)
 
 static const char *tell_shortfall(const kprof_flush *flush)
 {
-    (void)flush;
     return caches.shortfall;
 }
 
 /* The first launch in a context decides whether it has what flushing takes. */
 static int new_context(void **state)
 {
-    (void)state;
     close_batch();
     do_call((sim_step){.op = SIM_DESTROY_CONTEXT});
     sim_reset(1);
@@ -193,7 +191,6 @@ TEST(test_no_space_in_own_runs)
 static int start(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.flush_open = open_flush;
     device.flush_prepare_to_empty = prepare_to_empty;

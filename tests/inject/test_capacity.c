@@ -19,7 +19,6 @@ size_t kprof_memory_available_bytes(const char *root)
 
 static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
-    (void)profiler;
     return bytes < launch_bytes ? 1 : bytes / launch_bytes;
 }
 
@@ -27,7 +26,6 @@ static const kprof_device_ops device_ops = {.profiler_capacity = profiler_capaci
 
 static int set_up(void **state)
 {
-    (void)state;
     kprof_engine.process.config = (kprof_config){0};
     available_bytes = (size_t)64 << 30;
     launch_bytes = (size_t)1 << 20;

@@ -13,7 +13,6 @@
 
 static int set_up(void **state)
 {
-    (void)state;
     kprof_the_captures = (kprof_captures){0};
     close_batch();
     return 0;

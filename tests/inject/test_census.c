@@ -45,7 +45,6 @@ void kprof_idle_watch(void) {}
 
 void kprof_deliver_kernel(const kprof_kernel *kernel)
 {
-    (void)kernel;
     announced++;
 }
 
@@ -179,14 +178,10 @@ static kprof_kernel *find_launched(const char *mangled)
 /* As a launch finds it, which knows its registers. */
 static void ask_registers(const kprof_call *call, kprof_kernel_record *out)
 {
-    (void)call;
     out->registers_per_thread = 32;
 }
 
-static void note_variables(const kprof_call *call)
-{
-    (void)call;
-}
+static void note_variables(const kprof_call *call) {}
 
 static unsigned count_no_unloads(void)
 {
@@ -228,7 +223,6 @@ TEST(nothing_is_counted_in_a_forked_child)
 
 static int set_up(void **state)
 {
-    (void)state;
     log_capture_start(&captured);
     kprof_engine.device = &device;
     kprof_engine.process.armed = true;

@@ -39,21 +39,14 @@ kprof_status kprof_wait_for_context(void *context)
 }
 
 /* No context has samples early. */
-void kprof_early_note(void *context)
-{
-    (void)context;
-}
+void kprof_early_note(void *context) {}
 
 kprof_pc_samples *kprof_early_take(const void *context)
 {
-    (void)context;
     return NULL;
 }
 
-void kprof_early_leave_to(const void *context)
-{
-    (void)context;
-}
+void kprof_early_leave_to(const void *context) {}
 
 bool kprof_early_is_there(void)
 {
@@ -62,10 +55,7 @@ bool kprof_early_is_there(void)
 
 void kprof_early_end(void) {}
 
-void kprof_early_forget(const void *context)
-{
-    (void)context;
-}
+void kprof_early_forget(const void *context) {}
 
 static kprof_status target_current_device(uint32_t *out)
 {
@@ -87,8 +77,6 @@ static void target_leave_context(void)
 
 static kprof_status profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
-    (void)context;
-    (void)metrics;
     *out = NULL;
     opened++;
     released = false;
@@ -97,30 +85,19 @@ static kprof_status profiler_open(void *context, const kprof_chip_metrics *metri
 
 static void profiler_release(kprof_profiler *profiler)
 {
-    (void)profiler;
     assert_non_null(entered);
     given_back++;
     released = true;
 }
 
-static void profiler_close(kprof_profiler *profiler)
-{
-    (void)profiler;
-}
+static void profiler_close(kprof_profiler *profiler) {}
 
-void kprof_samples_end(kprof_samples *samples)
-{
-    (void)samples;
-}
+void kprof_samples_end(kprof_samples *samples) {}
 
-void kprof_samples_free(kprof_samples *samples)
-{
-    (void)samples;
-}
+void kprof_samples_free(kprof_samples *samples) {}
 
 static kprof_status profiler_pop(kprof_profiler *profiler)
 {
-    (void)profiler;
     assert_non_null(entered);
     popped++;
     return KPROF_OK;
@@ -128,7 +105,6 @@ static kprof_status profiler_pop(kprof_profiler *profiler)
 
 static kprof_status profiler_stop(kprof_profiler *profiler, bool *more)
 {
-    (void)profiler;
     assert_non_null(entered);
     *more = true;
     stopped++;
@@ -158,7 +134,6 @@ static struct {
 static kprof_status pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out)
 {
     static char place;
-    (void)context;
     sampling.opened++;
     sampling.buffer_bytes = buffer_bytes;
     sampling.when_opened = opened;
@@ -183,26 +158,13 @@ static kprof_status pc_samples_disarm(kprof_pc_samples *samples)
     return KPROF_OK;
 }
 
-static void pc_samples_close(kprof_pc_samples *samples)
-{
-    (void)samples;
-}
+static void pc_samples_close(kprof_pc_samples *samples) {}
 
-static void snapshot_release(kprof_snapshot *snapshot)
-{
-    (void)snapshot;
-}
+static void snapshot_release(kprof_snapshot *snapshot) {}
 
-static void snapshot_close(kprof_snapshot *snapshot, bool lives)
-{
-    (void)snapshot;
-    (void)lives;
-}
+static void snapshot_close(kprof_snapshot *snapshot, bool lives) {}
 
-static void flush_close(kprof_flush *flush)
-{
-    (void)flush;
-}
+static void flush_close(kprof_flush *flush) {}
 
 static const kprof_device_ops device_ops = {.target_current_device = target_current_device,
                                             .target_enter_context = target_enter_context,
@@ -223,7 +185,6 @@ static const kprof_device_ops device_ops = {.target_current_device = target_curr
 
 static int note_all(void **state)
 {
-    (void)state;
     late = broken = NULL;
     opened = given_back = popped = stopped = 0;
     exits = false;
@@ -242,7 +203,6 @@ static int note_all(void **state)
 
 static int forget_all(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof places; i++)
         kprof_contexts_forget(&places[i], false);
     return 0;

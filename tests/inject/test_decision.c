@@ -28,13 +28,11 @@ static kprof_kernel kernel;
 /* In place of the engine's and of CUPTI's. */
 static const char *target_side_effect(const kprof_call *call)
 {
-    (void)call;
     return seen.side_effect;
 }
 
 static bool target_only_prints(const kprof_call *call)
 {
-    (void)call;
     return seen.only_prints;
 }
 
@@ -51,13 +49,11 @@ static bool target_awaits(const kprof_call *call)
 
 static bool target_runs_elsewhere(const kprof_call *call)
 {
-    (void)call;
     return seen.runs_elsewhere;
 }
 
 static void *target_function(const kprof_call *call)
 {
-    (void)call;
     return seen.no_function ? NULL : &kernel;
 }
 
@@ -88,7 +84,6 @@ bool kprof_recording_is_beside(void)
 
 bool kprof_contexts_has_others(const void *context)
 {
-    (void)context;
     return seen.other_contexts;
 }
 
@@ -117,7 +112,6 @@ static const kprof_device_ops device_ops = {.target_side_effect = target_side_ef
 
 static int forget_all(void **state)
 {
-    (void)state;
     memset(&seen, 0, sizeof seen);
     memset(&kernel, 0, sizeof kernel);
     seen.host_obstacle = "the application has threads (test)";

@@ -75,7 +75,6 @@ void kprof_process_write(const kprof_record *written)
 
 static int set_up(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < METRICS; i++) {
         metric_names[i] = rows[i].name;
         values[i] = 100;

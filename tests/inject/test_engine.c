@@ -201,7 +201,6 @@ static atomic_bool launches_meanwhile; /* another thread does */
 
 static void *launch_beside(void *user)
 {
-    (void)user;
     (void)launch(SIM_ADD);
     return NULL;
 }
@@ -267,7 +266,6 @@ static const char *find_writer(void)
 static int start_sharing(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.operation_sees_host = sees_host;
     device.profiler_release = release_profiler;
@@ -310,7 +308,6 @@ static void mend(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     mend();
     sim.hides_host = true;            /* only the proof tells */
     atomic_store(&faults.busy, true); /* else a pause of the test would close its batch */
@@ -319,7 +316,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     (void)sim_call(&(sim_step){.op = SIM_SYNC_CONTEXT}, NULL); /* slow work ends */
     mend();
     close_batch();

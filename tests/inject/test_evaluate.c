@@ -95,7 +95,6 @@ static const kprof_device_ops device_ops = {
 
 static int set_up(void **state)
 {
-    (void)state;
     kprof_engine.thread_begins = mark_own;
     of_another_chip = metrics;
     open_status = KPROF_OK;

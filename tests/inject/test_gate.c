@@ -436,7 +436,6 @@ static struct {
 
 static void exit_in_handler(int number)
 {
-    (void)number;
     atomic_store(&handler.entered, kprof_gate_enter_exclusive(ENDLESS_MS));
     kprof_gate_await_exclusive(ENDLESS_MS);
     atomic_store(&handler.called, true);

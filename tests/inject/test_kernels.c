@@ -40,7 +40,6 @@ static _Atomic unsigned noted; /* kernels whose modules' variables were */
 
 static void target_note_variables(const kprof_call *call)
 {
-    (void)call;
     atomic_fetch_add(&noted, 1);
 }
 
@@ -88,14 +87,12 @@ static bool is_new(void *function, const char *name, uint32_t registers)
 
 static int set_up(void **state)
 {
-    (void)state;
     kprof_filter_spec spec = {.kernel = (char *)"regex:keep"};
     return kprof_filter_new(&spec, &filter) == KPROF_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_filter_free(filter);
     return 0;
 }
@@ -203,7 +200,6 @@ TEST(test_patience)
 
 static void *launch_all(void *unused)
 {
-    (void)unused;
     char name[32];
     for (unsigned i = 0; i < 4000; i++) {
         snprintf(name, sizeof name, "thread_%u", i % 40);

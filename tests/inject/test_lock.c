@@ -46,7 +46,6 @@ ssize_t __wrap_pread(int fd, void *out, size_t size, off_t at)
 
 static int set_up(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(kprof_engine.process.session_dir, sizeof kprof_engine.process.session_dir, "%s", folder);
     kprof_lock_choose(GPU);
@@ -56,7 +55,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command);

@@ -108,7 +108,6 @@ static bool name_graph(const kprof_call *call, kprof_call *out)
 static int start(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.operation_copy = copy_operation;
     device.target_graph = target_graph;
@@ -118,7 +117,6 @@ static int start(void **state)
 
 static int mend(void **state)
 {
-    (void)state;
     let_go(OTHER_STREAM);
     close_batch();
     sim.pageable = sim.tells = sim.changes_stream = false;

@@ -51,10 +51,7 @@ int64_t kprof_trace_now_ns(void)
     return trace_now_ns;
 }
 
-void kprof_trace_follow(int begun)
-{
-    (void)begun;
-}
+void kprof_trace_follow(int begun) {}
 
 void kprof_trace_lose_range(void) {}
 
@@ -336,13 +333,11 @@ TEST(a_forked_child_goes_on)
 
 static const void *no_table(uint32_t table)
 {
-    (void)table;
     return NULL;
 }
 
 static int attach(void **state)
 {
-    (void)state;
     log_capture_start(&log_seen);
     if (kprof_nvtx_attach(no_table) != 0)
         return -1;

@@ -65,10 +65,7 @@ int64_t kprof_trace_now_ns(void)
     return 0; /* nothing is traced */
 }
 
-void kprof_trace_follow(int begun)
-{
-    (void)begun;
-}
+void kprof_trace_follow(int begun) {}
 
 void kprof_trace_lose_range(void) {}
 

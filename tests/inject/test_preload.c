@@ -23,7 +23,6 @@ static const kprof_device_ops device_ops = {.profiler_preload = profiler_preload
 static int set_up(void **state)
 {
     static kprof_chip_metrics chips[2];
-    (void)state;
     chips[1].pass_count = 3;
     kprof_engine.process.config = (kprof_config){.chips = chips, .chip_count = 2};
     atomic_store(&begun, 0);

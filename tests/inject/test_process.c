@@ -46,7 +46,6 @@ const kprof_target_hooks kprof_launch_hooks;
 
 static kprof_status target_start(const kprof_target_hooks *hooks)
 {
-    (void)hooks;
     started++;
     had_exit_handler = kprof_engine.process.exit_handler != NULL;
     return KPROF_OK;
@@ -81,10 +80,7 @@ void kprof_launch_finish(void)
         _exit(preloads_ended == 1 ? FINISHED : 0);
 }
 
-void kprof_launch_before(kprof_exec_turn turn)
-{
-    (void)turn;
-}
+void kprof_launch_before(kprof_exec_turn turn) {}
 
 int kprof_launch_take_signal(int number, const void *thread_state)
 {
@@ -93,10 +89,7 @@ int kprof_launch_take_signal(int number, const void *thread_state)
 
 void kprof_launch_end_by_signal(void) {}
 
-void kprof_ending_prepare(int (*decide)(int number, const void *thread))
-{
-    (void)decide;
-}
+void kprof_ending_prepare(int (*decide)(int number, const void *thread)) {}
 
 void kprof_ending_watch(void)
 {
@@ -148,10 +141,7 @@ bool kprof_trace_limit_needs_calls(void)
 
 void kprof_trace_limit_forget(void) {}
 
-void kprof_trace_note_profiler(bool starts)
-{
-    (void)starts;
-}
+void kprof_trace_note_profiler(bool starts) {}
 
 void kprof_idle_forget(void)
 {
@@ -165,7 +155,6 @@ void kprof_preload_forget(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     kprof_config config = {.follow_children = false, .root_pid = getpid()};
     if (!mkdtemp(folder) || kprof_config_save(&config, folder) != KPROF_OK)
         return -1;
@@ -174,7 +163,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[128];
     if (kprof_engine.process.spool)
         kprof_spool_writer_close(kprof_engine.process.spool);

@@ -14,7 +14,6 @@ static void note_end(void)
 
 static int prepare(void **state)
 {
-    (void)state;
     memset(&kprof_the_range, 0, sizeof kprof_the_range);
     kprof_the_range.ends = note_end;
     ended = 0;

@@ -19,7 +19,6 @@
 
 static int end_other_context(void **state)
 {
-    (void)state;
     let_go(OTHER_STREAM);
     sim_call(&(sim_step){.op = SIM_DESTROY_CONTEXT, .stream = OTHER_STREAM}, NULL);
     return 0;
@@ -216,7 +215,6 @@ static kprof_status start_pass(kprof_profiler *profiler)
 
 static int end_error(void **state)
 {
-    (void)state;
     in_error = busy = cannot_pop = false;
     return 0;
 }
@@ -422,7 +420,6 @@ TEST(test_memory_of_the_host)
 static int start(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.target_synchronize = synchronize;
     device.reader_read = read_slowly;

@@ -98,7 +98,6 @@ static bool is_capturing(void)
 static int start_faulty(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.instructions_enable = enable;
     device.instructions_read = read_counters;
@@ -115,7 +114,6 @@ static int start_faulty(void **state)
 
 static int mend(void **state)
 {
-    (void)state;
     close_batch();
     memset(&faults, 0, sizeof faults);
     memset(&seen, 0, sizeof seen);

@@ -76,7 +76,6 @@ static void read_memory(uint64_t *words)
 
 static int prepare(void **state)
 {
-    (void)state;
     assert_false(kprof_batch_is_open());
     return 0;
 }
@@ -234,7 +233,6 @@ static bool blocks(void *stream)
 
 static size_t outputs_nothing(const kprof_operation *operation)
 {
-    (void)operation;
     return 0;
 }
 

@@ -82,7 +82,6 @@ static kprof_status read_range(kprof_reader *reader, kprof_range range, const kp
 static int start_faulty(void **state)
 {
     static kprof_device_ops device;
-    (void)state;
     device = sim_device;
     device.target_capturing = is_capturing_to_others;
     device.pm_sampling_open = open_sampling;
@@ -97,7 +96,6 @@ static int start_faulty(void **state)
 
 static int mend(void **state)
 {
-    (void)state;
     close_batch();
     memset(&faults, 0, sizeof faults);
     memset(&seen, 0, sizeof seen);

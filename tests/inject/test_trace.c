@@ -26,8 +26,6 @@ static void wait_ms(long ms)
 
 static kprof_status activities_start(const kprof_activity_sink *wanted, kprof_activity_scope what)
 {
-    (void)wanted;
-    (void)what;
     return KPROF_OK;
 }
 
@@ -141,7 +139,6 @@ TEST(calls_are_saved_in_a_trace_alone)
 
 static int start(void **state)
 {
-    (void)state;
     kprof_engine.device = &device;
     kprof_engine.process.config.traces = true;
     atomic_store(&kprof_engine.process.armed, true);

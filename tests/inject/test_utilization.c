@@ -62,14 +62,8 @@ bool kprof_recording_runs(void)
 {
     return atomic_load(&runs);
 }
-static void ignore_call(const kprof_call *call)
-{
-    (void)call;
-}
-static void ignore_context(void *context)
-{
-    (void)context;
-}
+static void ignore_call(const kprof_call *call) {}
+static void ignore_context(void *context) {}
 const kprof_target_hooks kprof_recording_hooks = {
     .enter = ignore_call, .leave = ignore_call, .context_created = ignore_context};
 void kprof_idle_hurry(void) {}
@@ -121,7 +115,6 @@ static kprof_status sampling_open(uint32_t device, const char *name, kprof_pm_sa
 }
 static kprof_status sampling_enable(kprof_pm_sampling *sampling)
 {
-    (void)sampling;
     gpu.enabled++;
     while (atomic_load(&gpu.keeps)) {
         atomic_store(&gpu.is_kept, true);
@@ -131,14 +124,12 @@ static kprof_status sampling_enable(kprof_pm_sampling *sampling)
 }
 static kprof_status sampling_disable(kprof_pm_sampling *sampling)
 {
-    (void)sampling;
     gpu.is_running = false;
     gpu.disabled++;
     return KPROF_OK;
 }
 static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_pm_setup *setup)
 {
-    (void)sampling;
     gpu.is_running = false;
     assert_int_equal(setup->interval_ns, INTERVAL);
     assert_true(setup->pass == &pass || setup->pass == &passes[0] || setup->pass == &passes[1]);
@@ -149,7 +140,6 @@ static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_
 }
 static kprof_status sampling_start(kprof_pm_sampling *sampling)
 {
-    (void)sampling;
     assert_false(gpu.is_running);
     gpu.started++;
     gpu.is_running = gpu.starts == KPROF_OK;
@@ -157,21 +147,18 @@ static kprof_status sampling_start(kprof_pm_sampling *sampling)
 }
 static kprof_status sampling_stop(kprof_pm_sampling *sampling)
 {
-    (void)sampling;
     assert_true(gpu.is_running);
     gpu.is_running = false;
     return KPROF_OK;
 }
 static void sampling_close(kprof_pm_sampling *sampling)
 {
-    (void)sampling;
     assert_false(gpu.is_running);
     gpu.closed++;
 }
 /* Sample i has the value i % 100 for the first metric. */
 static kprof_status sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *out)
 {
-    (void)sampling;
     *out = (kprof_pm_data){.starts_ns = gpu.starts_ns, .ends_ns = gpu.ends_ns, .values = gpu.values};
     for (; gpu.count > 0 && out->count < gpu.most; gpu.count--, gpu.next++) {
         if (gpu.next >= gpu.lost && gpu.next < gpu.lost + gpu.lost_count)
@@ -200,8 +187,6 @@ static const kprof_device_ops device = {.target_enter_context = enter_context,
 
 static void count_warnings(void *user, kprof_log_level level, const char *message)
 {
-    (void)user;
-    (void)message;
     gpu.warnings += level == KPROF_LOG_WARNING;
 }
 
@@ -212,7 +197,6 @@ static void give(size_t count)
 
 static int begin(void **state)
 {
-    (void)state;
     memset(&gpu, 0, sizeof gpu);
     written.count = written.unknown = 0;
     gpu.next = -1;
@@ -517,7 +501,6 @@ static void limit_trace(void)
 
 static int end_limit(void **state)
 {
-    (void)state;
     kprof_filter_free(kprof_engine.process.filter);
     kprof_engine.process.filter = NULL;
     return 0;

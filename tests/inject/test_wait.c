@@ -53,7 +53,6 @@ static void target_leave_context(void)
 
 static kprof_progress marks_look(const void *context)
 {
-    (void)context;
     if (moves)
         passed++;
     return (kprof_progress){passed, ahead, first};
@@ -147,7 +146,6 @@ TEST(test_no_wait_begins_within_a_capture)
 /* Ends what is busy, long after the time in which a wait is given up where nothing ends. */
 static void *end_work_late(void *user)
 {
-    (void)user;
     usleep(10 * HOLD_NS / 1000);
     set_busy(false);
     return NULL;
@@ -232,7 +230,6 @@ TEST(test_progress)
 
 static void *end_work(void *user)
 {
-    (void)user;
     usleep(100000);
     set_busy(false);
     return NULL;

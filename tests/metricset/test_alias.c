@@ -30,7 +30,6 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     char path[256];
-    (void)state;
     put_path(path, sizeof path, "aliases/mine.json");
     unlink(path);
     put_path(path, sizeof path, "aliases");

@@ -51,7 +51,6 @@ static void remove_file(const char *name)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     remove_file("sections/Mine.json");
     remove_file("sections/SpeedOfLight.json");
     remove_file("sets/mine.json");

@@ -11,13 +11,11 @@ static kprof_catalog *catalog;
 static int load_catalog(void **state)
 {
     char *items[] = {(char *)KPROF_METRICSETS_DIR};
-    (void)state;
     return kprof_catalog_load(&(kprof_strlist){items, 1, 1}, &catalog) == KPROF_OK ? 0 : -1;
 }
 
 static int free_catalog(void **state)
 {
-    (void)state;
     kprof_catalog_free(catalog);
     return 0;
 }

@@ -11,7 +11,6 @@ static kprof_pool pool; /* of the expressions of one test */
 
 static double lookup(void *user, const char *name)
 {
-    (void)user;
     if (strcmp(name, "a") == 0)
         return 6;
     if (strcmp(name, "dram__bytes.sum.per_second") == 0)
@@ -111,7 +110,6 @@ TEST(test_missing_conditions)
 /* A slot for each letter. */
 static kprof_status place_letter(void *user, const char *name, size_t *slot)
 {
-    (void)user;
     *slot = (size_t)(name[0] - 'a');
     return name[1] ? KPROF_UNKNOWN_NAME : KPROF_OK;
 }

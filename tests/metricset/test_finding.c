@@ -182,12 +182,7 @@ static char *read_file(const char *path)
     return kprof_strbuf_take(&text);
 }
 
-static void ignore_message(void *user, kprof_log_level level, const char *message)
-{
-    (void)user;
-    (void)level;
-    (void)message;
-}
+static void ignore_message(void *user, kprof_log_level level, const char *message) {}
 
 /* Put `value` in the place of element `index`, which is deleted. */
 static void put_at(cJSON *parent, int index, cJSON *value)

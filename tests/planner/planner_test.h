@@ -18,14 +18,12 @@ static kprof_catalog *shipped_catalog;
 
 static inline int set_up_catalog(void **state)
 {
-    (void)state;
     shipped_catalog = load_shipped_catalog();
     return shipped_catalog ? 0 : -1;
 }
 
 static inline int tear_down_catalog(void **state)
 {
-    (void)state;
     kprof_catalog_free(shipped_catalog);
     return 0;
 }

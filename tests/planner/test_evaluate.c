@@ -16,7 +16,6 @@ static uint8_t *image;
 
 static int open_fixture(void **state)
 {
-    (void)state;
     FILE *file = fopen(COUNTER_DATA, "rb");
     if (!file || fseek(file, 0, SEEK_END) != 0)
         return -1;
@@ -32,7 +31,6 @@ static int open_fixture(void **state)
 
 static int close_fixture(void **state)
 {
-    (void)state;
     kprof_host_close(host);
     free(image);
     return 0;

@@ -22,7 +22,6 @@ static const kprof_strlist dram = {dram_items, 2, 2}, swapped = {swapped_items, 
 
 static int set_up(void **state)
 {
-    (void)state;
     use_cache_folder();
     kprof_planned_question(&(kprof_limits){0}, plan_question, sizeof plan_question);
     return kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
@@ -30,7 +29,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_host_close(host);
     return remove_cache_folder("");
 }

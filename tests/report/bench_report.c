@@ -233,7 +233,6 @@ static void merge_reports(const bench_setup *bench, const kprof_print_options *o
     const kprof_run_info run = {"bench", "/", "0", NULL, 0};
     kprof_report *all = NULL;
     kprof_merge *merge = NULL;
-    (void)options;
     must(kprof_report_create(bench->output, KPROF_CREATE_REPLACE, &run, &all), "create");
     merge = kprof_merge_new(all);
     for (size_t rank = 0; rank < bench->sources; rank++) {

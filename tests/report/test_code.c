@@ -47,7 +47,6 @@ static void execute(const char *sql)
 
 static int set_up(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "%s", fixture_path("code.kprof"));
     snprintf(folder, sizeof folder, "%s", fixture_path("sources"));
     copy_fixture();
@@ -58,7 +57,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[600];
     unlink(path);
     snprintf(command, sizeof command, "rm -r '%s'", folder);
@@ -590,7 +588,6 @@ TEST(test_too_many_reasons)
 /* A small file cannot ask for minutes of work by naming one function again and again. */
 static void test_too_many_profiles(void **state)
 {
-    (void)state;
     execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<20000) "
             "INSERT OR IGNORE INTO code_instruction SELECT 1, 16*i, NULL, NULL, NULL, NULL FROM n;"
             "WITH RECURSIVE n(i) AS (SELECT 5 UNION ALL SELECT i+1 FROM n WHERE i<1000) "

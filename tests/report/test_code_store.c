@@ -26,7 +26,6 @@ static const char *const sample_names[] = {"smsp__pcsamp_warps_issue_stalled_wai
 
 static int set_up(void **state)
 {
-    (void)state;
     metrics = fixture_metrics_load();
     snprintf(path, sizeof path, "%s", fixture_path("code-store.kprof"));
     log_capture_start(&said);
@@ -38,7 +37,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     kprof_ingest_free(ingest);
     if (report)
         kprof_report_discard(report);

@@ -538,7 +538,6 @@ TEST(lines_of_random_edits_differ)
 
 static int write_reports(void **state)
 {
-    (void)state;
     snprintf(before_path, sizeof before_path, "%s", fixture_path("diff-before.kprof"));
     snprintf(after_path, sizeof after_path, "%s", fixture_path("diff-after.kprof"));
     diff_fixture_write(before_path, &(diff_run){.seed = 1});
@@ -548,7 +547,6 @@ static int write_reports(void **state)
 
 static int remove_reports(void **state)
 {
-    (void)state;
     return unlink(before_path) + unlink(after_path);
 }
 

@@ -338,7 +338,6 @@ static void add_tests(const golden_part *part)
 
 static int write_report(void **state)
 {
-    (void)state;
     snprintf(report_path, sizeof report_path, "%s", fixture_path("golden.kprof"));
     fixture_write(report_path);
     snprintf(multiplexed_path, sizeof multiplexed_path, "%s", fixture_path("golden-multiplexed.kprof"));
@@ -350,7 +349,6 @@ static int write_report(void **state)
 
 static int remove_report(void **state)
 {
-    (void)state;
     return unlink(report_path) + unlink(multiplexed_path) + unlink(census_path);
 }
 

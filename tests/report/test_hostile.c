@@ -19,7 +19,6 @@ static char path[512];
 
 static int set_up(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "%s", fixture_path("hostile.kprof"));
     log_capture_start(&said);
     return 0;
@@ -27,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlink(path);
     rmdir(path);
     return 0;
@@ -202,7 +200,6 @@ TEST(test_flipped_bytes)
 /* For builds that are fast. */
 static void test_more_flipped_bytes(void **state)
 {
-    (void)state;
     flip_bytes(20260229, 575);
 }
 
@@ -580,7 +577,6 @@ TEST(test_much_output)
 
 static void test_too_much(void **state)
 {
-    (void)state;
     expect_bound(COUNT_TO(100) "INSERT INTO pass SELECT 'chip'||i, 1, 1, 1 FROM n", "more than 64 chips");
     expect_bound(COUNT_TO(70000) "INSERT INTO metric SELECT i+(SELECT max(id) FROM metric), 'm'||i, '', '', '' FROM n",
                  "more than 65536 metrics");

@@ -248,7 +248,6 @@ TEST(missing_operations)
 
 static int open_reports(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         snprintf(paths[i], sizeof paths[i], "%s", fixture_path(i ? "page-after.kprof" : "page-before.kprof"));
     fixture_write(paths[0]);
@@ -264,7 +263,6 @@ static int open_reports(void **state)
 static int close_reports(void **state)
 {
     int failed = 0;
-    (void)state;
     kprof_log_set_sink(NULL, NULL);
     for (int i = 0; i < 2; i++)
         failed += kprof_report_close(reports[i]) != KPROF_OK || unlink(paths[i]) != 0;

@@ -16,7 +16,6 @@ static void put(kprof_phase_unit unit, size_t from, size_t to, double pct)
 
 static int clear(void **state)
 {
-    (void)state;
     memset(&input, 0, sizeof input);
     return 0;
 }

@@ -102,7 +102,6 @@ TEST(test_run_that_began_meanwhile)
 
 static int make_folder(void **state)
 {
-    (void)state;
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof path, "%s/run.kprof", folder);
@@ -112,7 +111,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     unlink(path);
     unlink(draft);
     return rmdir(folder);

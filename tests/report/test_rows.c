@@ -14,14 +14,12 @@ static char path[512];
 
 static int set_up(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "%s", fixture_path("rows.kprof"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

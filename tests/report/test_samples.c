@@ -35,7 +35,6 @@ static char path[512];
 
 static int set_up(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "%s", fixture_path("samples.kprof"));
     fixture_write_multiplexed(path);
     return 0;
@@ -43,7 +42,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

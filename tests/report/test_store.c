@@ -27,7 +27,6 @@ static fixture_metrics metrics;
 
 static int set_up(void **state)
 {
-    (void)state;
     metrics = fixture_metrics_load();
     snprintf(path, sizeof path, "%s", fixture_path("store.kprof"));
     log_capture_start(&said);
@@ -36,7 +35,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     for (size_t i = 0; i < 4; i++) {
         char name[600];

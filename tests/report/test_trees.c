@@ -239,7 +239,6 @@ TEST(test_texts_as_values)
 
 static int set_up(void **state)
 {
-    (void)state;
     snprintf(path, sizeof path, "%s", fixture_path("trees.kprof"));
     log_capture_start(&said);
     return 0;
@@ -247,7 +246,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlink(path);
     return 0;
 }

@@ -33,7 +33,6 @@ static bool (*do_on_timeline)(const char *text);
 
 static void init(const char *unused)
 {
-    (void)unused;
     const char *path = getenv("CUDA_INJECTION64_PATH");
     void *library = path ? dlopen(path, RTLD_NOW) : NULL;
     if (!library)
@@ -189,7 +188,6 @@ static void start_range(const char *name)
 
 static void end_range(const char *unused)
 {
-    (void)unused;
     nvtx_end(started);
 }
 
@@ -247,7 +245,6 @@ static void leave_in_handler(int number)
 
 static void raise_and_leave(const char *unused)
 {
-    (void)unused;
     signal(SIGUSR1, leave_in_handler);
     raise(SIGUSR1);
 }
@@ -370,27 +367,23 @@ static void vfork_and_launch(const char *name)
 
 static void exec_nothing(const char *unused)
 {
-    (void)unused;
     if (execl("/nonesuch", self, (char *)NULL) != 0)
         perror("exec");
 }
 
 static void exec_in_handler(int number)
 {
-    (void)number;
     exec_rest("");
 }
 
 static void exec_rest_in_handler(const char *unused)
 {
-    (void)unused;
     signal(SIGUSR1, exec_in_handler);
     raise(SIGUSR1);
 }
 
 static void spawn_rest(const char *unused)
 {
-    (void)unused;
     pid_t pid = fork();
     if (pid == 0)
         exec_rest("");
@@ -400,7 +393,6 @@ static void spawn_rest(const char *unused)
 
 static void daemonize_rest(const char *unused)
 {
-    (void)unused;
     if (fork() != 0)
         return;
     setsid();
@@ -437,7 +429,6 @@ static void print_variable(const char *name)
 
 static void copy_stdin(const char *unused)
 {
-    (void)unused;
     for (int c; (c = getchar()) != EOF;)
         putchar(c);
     fflush(stdout);
@@ -446,7 +437,6 @@ static void copy_stdin(const char *unused)
 /* Until stdin ends. */
 static void wait_for_end(const char *unused)
 {
-    (void)unused;
     while (getchar() != EOF)
         continue;
 }
@@ -472,22 +462,17 @@ static void note_signal(int number)
 /* Print the signals that arrive from now on. */
 static void handle_signals(const char *unused)
 {
-    (void)unused;
     struct sigaction action = {.sa_handler = note_signal};
     static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
 }
 
-static void ignore_tick(int number)
-{
-    (void)number;
-}
+static void ignore_tick(int number) {}
 
 /* A signal each millisecond from now on, as a profiler of the program has it. */
 static void start_ticks(const char *unused)
 {
-    (void)unused;
     const struct timeval period = {.tv_usec = 1000};
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = ignore_tick, .sa_flags = SA_RESTART}, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){period, period}, NULL);
@@ -525,7 +510,6 @@ static void print_end(const char *what, pid_t pid)
 /* Set actions in all ways that there are, and print what the program can see of them. */
 static void print_actions(const char *unused)
 {
-    (void)unused;
     struct sigaction action = {.sa_handler = SIG_DFL, .sa_flags = SA_RESTART | SA_NODEFER};
     sigaddset(&action.sa_mask, SIGUSR2);
     print_action("at first", SIGTERM);
@@ -566,7 +550,6 @@ static void print_actions(const char *unused)
 
 static void leave_group(const char *unused)
 {
-    (void)unused;
     if (setpgid(0, 0) != 0)
         abort();
 }
@@ -574,7 +557,6 @@ static void leave_group(const char *unused)
 /* Until the batch that is open has been closed, after a pause: then kprof has all launches. */
 static void settle(const char *unused)
 {
-    (void)unused;
     if (await_batch)
         await_batch();
 }
@@ -611,7 +593,6 @@ static void trap(const char *wanted)
 static void lift_limit(const char *unused)
 {
     struct rlimit limit;
-    (void)unused;
     getrlimit(RLIMIT_FSIZE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -697,7 +678,6 @@ static void run_step(char *step)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
     self = argv[0];
     rest = argv + 1;
     while (*rest)

@@ -519,7 +519,6 @@ static unsigned output_seen(void)
 
 static bool output_is_seen(void *stream)
 {
-    (void)stream;
     lock();
     check_idle("a kernel of kprof's prints");
     unlock();
@@ -664,7 +663,6 @@ static kprof_status profiler_open(void *context, const kprof_chip_metrics *metri
 
 static size_t profiler_capacity(kprof_profiler *profiler, size_t bytes)
 {
-    (void)profiler;
     return bytes > 0 ? sim.capacity : 1;
 }
 
@@ -1430,13 +1428,11 @@ static unsigned snapshot_unloads(void)
 
 static size_t snapshot_held_bytes(const kprof_snapshot *snapshot)
 {
-    (void)snapshot;
     return 0;
 }
 
 static void snapshot_close(kprof_snapshot *snapshot, bool lives)
 {
-    (void)lives;
     lock();
     for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == snapshot->context && sim.slots[slot].kept)
@@ -1513,7 +1509,6 @@ static kprof_status flush_empty(kprof_flush *flush, void *stream)
 
 static const char *flush_shortfall(const kprof_flush *flush)
 {
-    (void)flush;
     return NULL;
 }
 
@@ -1804,7 +1799,6 @@ static size_t operation_output_bytes(const kprof_operation *operation)
 
 static bool transfer_is_hosts(const kprof_call *call)
 {
-    (void)call;
     return false;
 }
 
@@ -1845,7 +1839,6 @@ static bool operation_sees_host(const kprof_operation *operation)
 
 static bool operation_leads_to_host(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
-    (void)snapshot;
     return is_any(&operation->step, takes_shared);
 }
 
@@ -2075,7 +2068,6 @@ static void instructions_close(kprof_instructions *s)
 
 static kprof_status pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out)
 {
-    (void)buffer_bytes;
     check_current(context);
     lock();
     *out = has_fault() ? NULL : calloc(1, sizeof **out);
@@ -2191,8 +2183,6 @@ static void pc_samples_close(kprof_pc_samples *s)
 
 static kprof_status pm_sampling_open(uint32_t device, const char *chip, kprof_pm_sampling **out)
 {
-    (void)device;
-    (void)chip;
     lock();
     *out = has_fault() ? NULL : calloc(1, sizeof **out);
     alive.instructions += *out != NULL;
@@ -2337,17 +2327,13 @@ static void codes_keep(void) {}
 
 static const void *codes_find(uint64_t crc, const char *function, size_t *size, uint64_t *id)
 {
-    (void)function;
     *id = crc;
     static const char code[] = "the code of a module (simulated)";
     *size = sizeof code;
     return crc >= CODE_CRC && crc < CODE_CRC + SIM_STREAMS ? code : NULL;
 }
 
-static void codes_drop(uint64_t id)
-{
-    (void)id;
-}
+static void codes_drop(uint64_t id) {}
 
 /* writers.h */
 
@@ -2360,7 +2346,6 @@ static const char *writers_devices(void)
 
 static kprof_status activities_start(const kprof_activity_sink *sink, kprof_activity_scope scope)
 {
-    (void)scope;
     if (!sim.keeps_activities)
         return kprof_fail(KPROF_UNSUPPORTED, "the machine keeps no activities");
     activity_sink = *sink;

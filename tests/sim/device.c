@@ -940,7 +940,6 @@ static bool is_captured(const sim_step *step)
 
 static int submit_copy(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     if (!is_captured(step))
         submit(step, 0);
     return 0;
@@ -958,7 +957,6 @@ static int launch(const sim_step *step, uint64_t *out)
 
 static int allocate(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     if (step->refused)
         return SIM_REFUSED;
     make_slot(step->a, step);
@@ -980,7 +978,6 @@ static void wait_to_release(unsigned context)
 
 static int release(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     wait_to_release(sim_context_of_stream(step->stream));
     sim.slots[step->a].live = sim.slots[step->a].kept;
     sim.slots[step->a].is_hosts = false;
@@ -990,14 +987,12 @@ static int release(const sim_step *step, uint64_t *out)
 
 static int limit_pool(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     *sim_pool_of(step->a) = (sim_pool){.limit = step->value};
     return 0;
 }
 
 static int trim_pool(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim_pool_trim(sim_pool_of(step->a), step->value);
     return 0;
 }
@@ -1013,7 +1008,6 @@ static int ask_pool(const sim_step *step, uint64_t *out)
 
 static int map(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     make_slot(step->a, NULL);
     sim.slots[step->a].memory = step->b;
     sim.slots[step->b].was_mapped = true;
@@ -1022,7 +1016,6 @@ static int map(const sim_step *step, uint64_t *out)
 
 static int unmap(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim_takes_away(step->a);
     sim.slots[step->a].live = false;
     return 0;
@@ -1053,7 +1046,6 @@ void sim_unload(unsigned variable)
 /* If the engine keeps the module, or has let go of it since, it comes at another place. */
 static int reload(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     if (step->refused)
         return SIM_REFUSED;
     sim_drain_context(sim_context_of_stream(step->stream));
@@ -1074,21 +1066,18 @@ static int reload(const sim_step *step, uint64_t *out)
 
 static int record(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     submit(step, ++sim.streams[step->stream].recorded);
     return 0;
 }
 
 static int wait_event(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     submit(step, sim.streams[step->from].recorded);
     return 0;
 }
 
 static int sync_stream(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     drain_stream(step->stream);
     sim_pools_give_back(sim_context_of_stream(step->stream));
     return 0;
@@ -1096,7 +1085,6 @@ static int sync_stream(const sim_step *step, uint64_t *out)
 
 static int sync_context(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
     sim_pools_give_back(sim_context_of_stream(step->stream));
     return 0;
@@ -1104,7 +1092,6 @@ static int sync_context(const sim_step *step, uint64_t *out)
 
 static int query(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim_queue *queue = &sim.streams[step->stream].queue;
     if (step->polls && queue->count > 0 && sim_chance(2))
         (void)run_first(step->stream);
@@ -1113,7 +1100,6 @@ static int query(const sim_step *step, uint64_t *out)
 
 static int submit_function(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     submit(step, 0);
     sim.waits_for_host = sim.runs_host_code = true;
     return 0;
@@ -1132,7 +1118,6 @@ static int prefetch(const sim_step *step, uint64_t *out)
 /* What was launched before is as it was. */
 static int change_graph(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
     sim_step *node = &sim.streams[step->from].graph.items[step->node].step;
     node->kernel = step->kernel;
@@ -1144,7 +1129,6 @@ static int change_graph(const sim_step *step, uint64_t *out)
 
 static int hold(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim_stream *stream = &sim.streams[step->stream];
     submit(step, ++stream->held);
     sim.waits_for_host = !sim.secret_holds;
@@ -1162,7 +1146,6 @@ static int hold(const sim_step *step, uint64_t *out)
 
 static int wait_for_value(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     submit(step, 0);
     sim.waits_for_host = true;
     return 0;
@@ -1170,7 +1153,6 @@ static int wait_for_value(const sim_step *step, uint64_t *out)
 
 static int begin_capture(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim.streams[step->stream].capturing = true;
     sim.streams[step->stream].graph.count = 0;
     return 0;
@@ -1178,7 +1160,6 @@ static int begin_capture(const sim_step *step, uint64_t *out)
 
 static int end_capture(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     sim.streams[step->stream].capturing = false;
     return 0;
 }
@@ -1192,7 +1173,6 @@ static void note_use_by_host(unsigned slot)
 /* An allocation may have failed, in a context in error. */
 static int host_write(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     if (!sim.slots[step->a].live)
         return 0;
     fill(step->a, step->value);
@@ -1202,7 +1182,6 @@ static int host_write(const sim_step *step, uint64_t *out)
 
 static int let_go(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     pthread_mutex_lock(&sim.mutex);
     sim.streams[step->stream].released = sim.streams[step->stream].held;
     if (step->flag > 0)
@@ -1214,7 +1193,6 @@ static int let_go(const sim_step *step, uint64_t *out)
 
 static int take_turn(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     pthread_mutex_lock(&sim.mutex);
     while (sim.turn != step->turn)
         pthread_cond_wait(&sim.changed, &sim.mutex);
@@ -1224,8 +1202,6 @@ static int take_turn(const sim_step *step, uint64_t *out)
 
 static int pass_turn(const sim_step *step, uint64_t *out)
 {
-    (void)step;
-    (void)out;
     pthread_mutex_lock(&sim.mutex);
     sim.turn++;
     pthread_cond_broadcast(&sim.changed);
@@ -1235,7 +1211,6 @@ static int pass_turn(const sim_step *step, uint64_t *out)
 
 static int call_profiler(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     if (sim.hooked)
         sim.hooks->profiler_called(step->value % 2 == 1);
     return 0;
@@ -1253,7 +1228,6 @@ static int host_read(const sim_step *step, uint64_t *out)
 
 static int buffer_write(const sim_step *step, uint64_t *out)
 {
-    (void)out;
     pthread_mutex_lock(&sim.mutex);
     sim.streams[step->stream].buffer = step->value;
     pthread_mutex_unlock(&sim.mutex);

@@ -20,7 +20,6 @@ static _Thread_local bool is_opening;
 /* Ask for huge pages where the segment that has an address is not backed by the file. */
 static int take_huge_pages(struct dl_phdr_info *library, size_t size, void *address)
 {
-    (void)size;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < library->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &library->dlpi_phdr[i];

@@ -105,7 +105,6 @@ static struct {
 
 static void print_group(const char *what)
 {
-    (void)what;
     fprintf(stderr,
             "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of "
             "%u%s%s%s, "
@@ -139,7 +138,6 @@ static void print_group(const char *what)
 
 static void on_alarm(int number)
 {
-    (void)number;
     sim_violation("the program hangs");
 }
 

@@ -392,7 +392,6 @@ TEST(what_is_no_file_is_refused)
 
 static int make_path(void **state)
 {
-    (void)state;
     log_capture_start(&log_seen);
     strcpy(spool_path, "/tmp/kprof-test-XXXXXX");
     int fd = mkstemp(spool_path);
@@ -402,7 +401,6 @@ static int make_path(void **state)
 
 static int remove_path(void **state)
 {
-    (void)state;
     return unlink(spool_path);
 }
 

@@ -538,7 +538,6 @@ TEST(a_forked_child_forgets_the_spool)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&disk, 0, sizeof disk);
     log_capture_start(&log_seen);
     strcpy(dir, "/tmp/kprof-test-XXXXXX");
@@ -558,7 +557,6 @@ TEST(a_handler_within_a_write_does_not_wait)
 
 static int tear_down(void **state)
 {
-    (void)state;
     DIR *entries = opendir(dir);
     for (struct dirent *entry; entries && (entry = readdir(entries));)
         unlinkat(dirfd(entries), entry->d_name, 0);
