@@ -22,10 +22,9 @@ __attribute__((noinline)) static char *name_of_caller(void)
 
 TEST(test_own_function)
 {
-    char *name = name_of_caller();
+    KPROF_AUTO_FREE char *name = name_of_caller();
     assert_non_null(name);
     assert_string_equal(name, "test_own_function");
-    free(name);
 }
 
 TEST(test_names_of_cxx)
@@ -59,9 +58,8 @@ __attribute__((noinline)) static int end_without_file(const char *path)
 {
     kprof_native_prepare();
     unlink(path);
-    char *name = name_of_caller();
+    KPROF_AUTO_FREE char *name = name_of_caller();
     const bool is_found = name && strcmp(name, "end_without_file") == 0;
-    free(name);
     return is_found ? 0 : 1;
 }
 
@@ -69,14 +67,13 @@ TEST(test_program_that_is_gone)
 {
     char path[] = "/tmp/kprof-symbols-XXXXXX", command[64];
     size_t bytes;
-    char *text = read_own(&bytes);
+    KPROF_AUTO_FREE char *text = read_own(&bytes);
     const int file = mkstemp(path);
     assert_true(file >= 0 && write(file, text, bytes) == (ssize_t)bytes && fchmod(file, 0700) == 0);
     close(file);
     snprintf(command, sizeof command, "%s gone", path);
     assert_int_equal(system(command), 0);
     assert_int_not_equal(access(path, F_OK), 0);
-    free(text);
 }
 
 static void find_in(const char *path, const unsigned char *text, size_t bytes)

@@ -62,7 +62,7 @@ static void check_letter(const char *head, const kprof_option_row *row, const kp
 static void check_page(const kprof_command *command, unsigned mask)
 {
     const char *name = command->manual;
-    char *page = read_page(name);
+    KPROF_AUTO_FREE char *page = read_page(name);
     for (size_t i = 0; i < KPROF_OPTION_ROWS; i++) {
         const kprof_option_row *row = &kprof_option_rows[i];
         const char *head = head_of(page, row);
@@ -73,7 +73,6 @@ static void check_page(const kprof_command *command, unsigned mask)
         if (head)
             check_letter(head, row, command);
     }
-    free(page);
 }
 
 /* Options of all commands that a page documents. */
@@ -94,20 +93,20 @@ TEST(every_option_has_a_paragraph)
 static void check_words(const kprof_command *command, const char *page)
 {
     char head[64];
-    kprof_strlist words = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
     kprof_command_words(command, &words);
     for (size_t i = 0; i < words.count && command->operand == KPROF_OPERAND_WORD; i++) {
         snprintf(head, sizeof head, "\n.TP\n.B %s\n", words.items[i]);
         if (!strstr(page, head))
             fail_msg("%s(1): there is no paragraph on \"%s\"", command->manual, words.items[i]);
     }
-    kprof_strlist_free(&words);
 }
 
 /* Its name stands in the synopsis, and each of its words heads a paragraph. */
 static void check_command(const kprof_command *command)
 {
-    char *page = read_page(command->manual), name[64];
+    KPROF_AUTO_FREE char *page = read_page(command->manual);
+    char name[64];
     snprintf(name, sizeof name, ".TH %s 1", command->manual);
     assert_int_equal(strncasecmp(page, name, strlen(name)), 0);
     const char *synopsis = strstr(page, ".SH SYNOPSIS"), *end = strstr(page, ".SH DESCRIPTION");
@@ -117,7 +116,6 @@ static void check_command(const kprof_command *command)
     if (!memmem(synopsis, (size_t)(end - synopsis), name, strlen(name)))
         fail_msg("%s(1): the synopsis should have \"kprof %s\"", command->manual, command->name);
     check_words(command, page);
-    free(page);
 }
 
 TEST(every_command_has_a_page)
@@ -128,7 +126,8 @@ TEST(every_command_has_a_page)
 
 TEST(the_description_names_every_command)
 {
-    char *page = read_page("kprof"), word[64];
+    KPROF_AUTO_FREE char *page = read_page("kprof");
+    char word[64];
     char *list = strstr(page, "is a command if it is\n.BR "),
          *end = list ? strstr(list, "\nand else the application") : NULL;
     assert_true(list && end);
@@ -138,19 +137,17 @@ TEST(the_description_names_every_command)
         if (*kprof_commands[i].name && !strstr(list, word))
             fail_msg("kprof(1): \"%s\" is not among the commands of the description", kprof_commands[i].name);
     }
-    free(page);
 }
 
 static void check_pages_of_reports(const char *manual)
 {
 #define PAGE_HEAD(id, name, reports) "\n.TP\n.B " #name "\n",
     static const char *const heads[] = {KPROF_PAGES(PAGE_HEAD)};
-    char *page = read_page(manual);
+    KPROF_AUTO_FREE char *page = read_page(manual);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         if (!strstr(page, heads[i]))
             fail_msg("%s(1) has no paragraph on a page:%s", manual, heads[i]);
     }
-    free(page);
 }
 
 TEST(every_page_of_a_report_has_a_paragraph)
@@ -175,7 +172,7 @@ static const char *code_paragraph(const char *section, int code, size_t *length)
 
 TEST(every_exit_code_is_explained)
 {
-    char *page = read_page("kprof");
+    KPROF_AUTO_FREE char *page = read_page("kprof");
     const char *section = strstr(page, ".SH EXIT STATUS");
     assert_non_null(section);
     for (int status = 0; status < KPROF_STATUS_COUNT; status++) {
@@ -185,7 +182,6 @@ TEST(every_exit_code_is_explained)
         if (!text || !memmem(text, length, message, strlen(message)))
             fail_msg("kprof.1: exit code %d should say \"%s\"", kprof_status_exit_code((kprof_status)status), message);
     }
-    free(page);
 }
 
 static bool is_code_of_a_status(long code)
@@ -199,12 +195,11 @@ static bool is_code_of_a_status(long code)
 
 TEST(no_exit_code_is_invented)
 {
-    char *page = read_page("kprof");
+    KPROF_AUTO_FREE char *page = read_page("kprof");
     const char *end = strstr(page, ".SH ENVIRONMENT");
     for (const char *at = strstr(page, ".SH EXIT STATUS"); (at = strstr(at, "\n.B ")) && at < end;) {
         at += 4;
         if (isdigit((unsigned char)*at))
             assert_true(is_code_of_a_status(strtol(at, NULL, 10)));
     }
-    free(page);
 }

@@ -211,10 +211,9 @@ TEST(lists)
     assert_string_equal(options.selection.metrics.items[1], "regex:x{1,2}");
     assert_string_equal(options.selection.metrics.items[2], "[a,b]");
     assert_int_equal(options.section_folders.count, 1);
-    kprof_strlist spaced = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) spaced = KPROF_STRLIST_INIT;
     kprof_value_list("a, b", &spaced);
     assert_string_equal(spaced.items[1], "b");
-    kprof_strlist_free(&spaced);
 }
 
 TEST(batches_are_counted_or_automatic)

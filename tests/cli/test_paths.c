@@ -75,9 +75,8 @@ static void write_start(const char *path, const char *start)
 
 static void assert_report(const char *name, const char *expected)
 {
-    char *path = kprof_report_path(name);
+    KPROF_AUTO_FREE char *path = kprof_report_path(name);
     assert_string_equal(path, expected);
-    free(path);
 }
 
 TEST(a_report_is_found_without_its_extension)
@@ -106,10 +105,9 @@ TEST(a_report_is_found_without_its_extension)
 
 TEST(programs_are_found_as_by_the_shell)
 {
-    char *found = kprof_program_find("sh");
+    KPROF_AUTO_FREE char *found = kprof_program_find("sh");
     assert_non_null(found);
     assert_non_null(strstr(found, "/sh"));
-    free(found);
     assert_null(kprof_program_find("no-program-of-this-name"));
     assert_null(kprof_program_find("/etc/passwd"));
     assert_null(kprof_program_find("/"));

@@ -12,16 +12,14 @@ TEST(words_come_back)
     char *words[] = {(char *)"kprof",       (char *)"",         (char *)"-k",
                      (char *)"regex:^a b$", (char *)"it's",     (char *)"\\'\"",
                      (char *)"--x=a,b",     (char *)"\xc3\xa4", NULL};
-    kprof_strlist split = KPROF_STRLIST_INIT;
-    char *line = kprof_words_join(words, NULL);
+    KPROF_AUTO(kprof_strlist) split = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *line = kprof_words_join(words, NULL);
     assert_non_null(line);
     assert_string_equal(line, "kprof '' -k 'regex:^a b$' 'it'\\''s' '\\'\\''\"' --x=a,b '\xc3\xa4'");
     kprof_words_split(line, &split);
     assert_int_equal(split.count, 8);
     for (size_t i = 0; i < split.count; i++)
         assert_string_equal(split.items[i], words[i]);
-    free(line);
-    kprof_strlist_free(&split);
 }
 
 TEST(the_application_is_marked)

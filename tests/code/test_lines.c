@@ -41,14 +41,12 @@ static char *describe(const kprof_code *code, const char *mangled)
 static void check_lines(const char *cubin, const char *mangled, const char *expected)
 {
     size_t size;
-    char *bytes = read_fixture(cubin, &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture(cubin, &size);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
-    free(bytes);
     assert_string_equal(code.line_state, "");
-    char *found = describe(&code, mangled);
+    KPROF_AUTO_FREE char *found = describe(&code, mangled);
     assert_string_equal(found, expected);
-    free(found);
     kprof_code_free(&code);
 }
 
@@ -150,12 +148,11 @@ static void replace(char *bytes, size_t size, const char *old, const char *new)
 static void check_path(const char *folder, const char *file, const char *expected)
 {
     size_t size;
-    char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture("lengths_sm90.cubin", &size);
     replace(bytes, size, "/home/ada/project", folder);
     replace(bytes, size, "lengths.cu", file);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
-    free(bytes);
     assert_string_equal(code.files.items[0], expected);
     kprof_code_free(&code);
 }
@@ -175,10 +172,9 @@ TEST(paths_are_spelled_as_on_the_disk)
 TEST(deep_frames_end_in_the_kernel)
 {
     size_t size, deepest = 0;
-    char *bytes = read_fixture("deep.cubin", &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture("deep.cubin", &size);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
-    free(bytes);
     const kprof_code_function *function = find_function(&code, "deep");
     for (size_t i = 0; i < function->count; i++) {
         const kprof_code_instruction *at = &function->instructions[i];
@@ -196,11 +192,10 @@ TEST(deep_frames_end_in_the_kernel)
 static void check_ptx(const char *cubin, const char *mangled, const char *expected)
 {
     size_t size;
-    char *bytes = read_fixture(cubin, &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture(cubin, &size);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
-    free(bytes);
-    kprof_strbuf out = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
     const kprof_code_function *function = find_function(&code, mangled);
     for (size_t i = 0; i < function->count; i++) {
         const kprof_code_instruction *at = &function->instructions[i];
@@ -212,7 +207,6 @@ static void check_ptx(const char *cubin, const char *mangled, const char *expect
         kprof_strbuf_printf(&out, "%llx %.*s\n", (unsigned long long)at->offset, (int)strcspn(line, "\n"), line);
     }
     assert_string_equal(out.data ? out.data : "", expected);
-    kprof_strbuf_free(&out);
     kprof_code_free(&code);
 }
 
@@ -250,23 +244,21 @@ TEST(lines_of_ptx_are_lines)
 TEST(code_without_lines_says_so)
 {
     size_t size;
-    char *bytes = read_fixture("plain.cubin", &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture("plain.cubin", &size);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
-    free(bytes);
     assert_string_equal(code.line_state, "the code was compiled without lines");
     assert_int_equal(code.function_count, 3);
-    char *found = describe(&code, "lengths");
+    KPROF_AUTO_FREE char *found = describe(&code, "lengths");
     assert_string_equal(found, "0 none\n200\n");
-    free(found);
     kprof_code_free(&code);
 }
 
 TEST(only_wanted_functions_are_read)
 {
     size_t size;
-    char *bytes = read_fixture("lengths_sm90.cubin", &size);
-    kprof_strlist wanted = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    KPROF_AUTO(kprof_strlist) wanted = KPROF_STRLIST_INIT;
     assert_true(kprof_strlist_add(&wanted, "nonesuch"));
     assert_true(kprof_strlist_add(&wanted, "lengths"));
     kprof_code code;
@@ -281,8 +273,6 @@ TEST(only_wanted_functions_are_read)
     assert_null(function->instructions[31].text);
     assert_string_equal(code.files.items[0], "/home/ada/project/lengths.cu");
     kprof_code_free(&code);
-    kprof_strlist_free(&wanted);
-    free(bytes);
 }
 
 static Elf64_Shdr *find_section(char *cubin, uint32_t type)
@@ -308,21 +298,20 @@ static void check_refused(const char *cubin, size_t size, const char *why)
 TEST(other_files_are_refused)
 {
     size_t size;
-    char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture("lengths_sm90.cubin", &size);
     check_refused("", 0, "the code is no cubin");
     check_refused("\177ELF", 4, "the code is no cubin");
     find_section(bytes, SHT_SYMTAB)->sh_type = SHT_NOBITS;
     check_refused(bytes, size, "the code has no symbols");
     ((Elf64_Ehdr *)bytes)->e_machine = EM_X86_64;
     check_refused(bytes, size, "the code is no cubin");
-    free(bytes);
 }
 
 /* Each byte in turn is another one: nothing is promised of what is read, but that it ends. */
 TEST(damaged_code_is_survived)
 {
     size_t size;
-    char *bytes = read_fixture("lengths_sm80.cubin", &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture("lengths_sm80.cubin", &size);
     for (size_t i = 0; i < size; i++) {
         kprof_code code;
         char kept = bytes[i];
@@ -341,5 +330,4 @@ TEST(damaged_code_is_survived)
         kprof_code_free(&code);
         free(shorter);
     }
-    free(bytes);
 }

@@ -7,12 +7,10 @@
 static void read_both(const char *cubin, const char *listing, kprof_code *code)
 {
     size_t size;
-    char *bytes = read_fixture(cubin, &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture(cubin, &size);
     assert_int_equal(kprof_code_read(bytes, size, NULL, code), KPROF_OK);
-    free(bytes);
-    char *text = read_fixture(listing, &size);
+    KPROF_AUTO_FREE char *text = read_fixture(listing, &size);
     kprof_code_take_listing(code, text, size);
-    free(text);
 }
 
 static void check_text(const kprof_code *code, const char *function, uint64_t offset, const char *expected)
@@ -59,9 +57,8 @@ static void check_waits(const kprof_code *code, const char *name, const char *ex
         if (at->wait_count > 0)
             kprof_strbuf_puts(&found, "\n");
     }
-    char *text = kprof_strbuf_take(&found);
+    KPROF_AUTO_FREE char *text = kprof_strbuf_take(&found);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 TEST(loads_are_found_where_their_values_are_used)
@@ -121,13 +118,11 @@ TEST(copies_are_waited_for_in_groups)
 static void take(const char *cubin, const char *listing, kprof_code *code)
 {
     size_t size;
-    char *bytes = read_fixture(cubin, &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture(cubin, &size);
     assert_int_equal(kprof_code_read(bytes, size, NULL, code), KPROF_OK);
-    free(bytes);
-    char *text = strdup(listing);
+    KPROF_AUTO_FREE char *text = strdup(listing);
     assert_non_null(text);
     kprof_code_take_listing(code, text, strlen(text));
-    free(text);
 }
 
 /* The bits of an instruction that sets or waits for scoreboard 0 or 1. */
@@ -143,11 +138,10 @@ static void check_made_up(const made_up *instructions, size_t count, const char 
 {
     kprof_code code;
     size_t size;
-    char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    KPROF_AUTO_FREE char *bytes = read_fixture("lengths_sm90.cubin", &size);
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
-    free(bytes);
     const kprof_code_function *function = find_function(&code, "lengths");
-    kprof_strbuf listing = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) listing = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&listing, ".text.lengths:\n");
     for (size_t i = 0; i < function->count; i++) {
         function->instructions[i].control = i < count ? instructions[i].control : NONE;
@@ -158,7 +152,6 @@ static void check_made_up(const made_up *instructions, size_t count, const char 
     }
     kprof_code_take_listing(&code, listing.data, listing.length);
     check_waits(&code, "lengths", expected);
-    kprof_strbuf_free(&listing);
     kprof_code_free(&code);
 }
 

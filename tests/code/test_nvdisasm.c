@@ -47,16 +47,14 @@ static const char *make_program(const char *name, const char *lines)
 
 static void check_found(const char *expected)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_nvdisasm_find(&found);
     for (size_t i = 0; i < found.count; i++)
         if (!strncmp(found.items[i], folder, strlen(folder))) /* this machine may have others */
             kprof_strbuf_printf(&text, "%s\n", found.items[i] + strlen(folder) + 1);
-    char *names = kprof_strbuf_take(&text);
+    KPROF_AUTO_FREE char *names = kprof_strbuf_take(&text);
     assert_string_equal(names, expected);
-    free(names);
-    kprof_strlist_free(&found);
 }
 
 TEST(places_are_searched_in_order)
@@ -120,9 +118,8 @@ static const int64_t minute_ns = INT64_C(60000000000);
 
 static void check_run(const char *lines, const char *expected)
 {
-    char *text = run(make_program("program", lines), 1 << 20, minute_ns);
+    KPROF_AUTO_FREE char *text = run(make_program("program", lines), 1 << 20, minute_ns);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 TEST(programs_get_arguments_and_no_input)
@@ -138,9 +135,8 @@ TEST(failures_are_told)
     check_run("printf '\\033[31mred\\n' >&2; exit 255", "reason: \\x1b[31mred");
     check_run("exit 3", "reason: it ended with status 3");
     check_run("kill -SEGV $$", "reason: signal 11 ended it");
-    char *text = run(in_folder("missing"), 1, minute_ns);
+    KPROF_AUTO_FREE char *text = run(in_folder("missing"), 1, minute_ns);
     assert_string_equal(text, "reason: No such file or directory");
-    free(text);
 }
 
 TEST(programs_without_end_are_ended)

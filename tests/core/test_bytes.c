@@ -4,7 +4,7 @@
 
 TEST(bytes_are_little_endian)
 {
-    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) buf = KPROF_STRBUF_INIT;
     kprof_put_u32(&buf, 0x04030201);
     kprof_put_u64(&buf, 0x0c0b0a0908070605);
     kprof_put_string(&buf, "hi");
@@ -18,7 +18,6 @@ TEST(bytes_are_little_endian)
     assert_string_equal(kprof_get_string(&in), "");
     assert_false(in.failed);
     assert_int_equal(in.left, 0);
-    kprof_strbuf_free(&buf);
 }
 
 TEST(reading_past_the_end_fails_for_good)
@@ -46,7 +45,7 @@ TEST(lists_of_strings_keep_their_order)
 {
     char *items[] = {"b", "", "a"};
     kprof_strlist list = {items, 3, 3}, read = KPROF_STRLIST_INIT, cut = KPROF_STRLIST_INIT;
-    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) buf = KPROF_STRBUF_INIT;
     kprof_put_strings(&buf, &list);
     kprof_bytes in = {(const uint8_t *)buf.data, buf.length, false};
     kprof_get_strings(&in, &read);
@@ -60,7 +59,6 @@ TEST(lists_of_strings_keep_their_order)
     assert_int_equal(cut.count, 2);
     kprof_strlist_free(&read);
     kprof_strlist_free(&cut);
-    kprof_strbuf_free(&buf);
 }
 
 /* Check value of the CRC catalogue, and RFC 3720 appendix B.4. */

@@ -246,7 +246,7 @@ TEST(test_number_of_entries_is_bounded)
 TEST(test_size_of_the_folder_is_bounded)
 {
     enum { LARGE_BYTES = 20 << 20 };
-    char *data = calloc(1, LARGE_BYTES);
+    KPROF_AUTO_FREE char *data = calloc(1, LARGE_BYTES);
     assert_non_null(data);
     int count;
     for (int i = 0; i < 5; i++) {
@@ -263,7 +263,6 @@ TEST(test_size_of_the_folder_is_bounded)
     assert_int_equal(found.length, LARGE_BYTES);
     kprof_strbuf_free(&key);
     kprof_strbuf_free(&found);
-    free(data);
     clear();
 }
 
@@ -298,7 +297,7 @@ TEST(test_file_of_another_user)
 TEST(test_large_data_is_not_kept)
 {
     enum { HALF = 32 << 20 };
-    char *data = calloc(1, HALF + 1);
+    KPROF_AUTO_FREE char *data = calloc(1, HALF + 1);
     kprof_strbuf key = text("large"), found = KPROF_STRBUF_INIT;
     assert_non_null(data);
     put("small", "data");
@@ -307,7 +306,6 @@ TEST(test_large_data_is_not_kept)
     assert_true(holds("small", "data"));
     kprof_strbuf_free(&key);
     kprof_strbuf_free(&found);
-    free(data);
     clear();
 }
 
@@ -316,7 +314,7 @@ TEST(test_relative_folder)
 {
     char inner[256];
     const char *old_home = getenv("HOME");
-    char *home = old_home ? strdup(old_home) : NULL;
+    KPROF_AUTO_FREE char *home = old_home ? strdup(old_home) : NULL;
     snprintf(inner, sizeof inner, "%s/.cache/kprof", folder);
     assert_int_equal(chdir(folder), 0);
     setenv("XDG_CACHE_HOME", "beside", 1);
@@ -330,7 +328,6 @@ TEST(test_relative_folder)
         setenv("HOME", home, 1);
     else
         unsetenv("HOME");
-    free(home);
     assert_true(kept && is_there && !beside && !kept_nowhere);
 }
 

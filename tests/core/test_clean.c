@@ -1,5 +1,6 @@
 /* Text for people: controls, marks of direction and bytes that are no UTF-8 are spelled out, all else is kept. */
 #include "core/clean.h"
+#include "core/strbuf.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -7,11 +8,10 @@
 
 static void expect_clean(const char *text, const char *expected)
 {
-    char *clean = kprof_clean_text(text);
+    KPROF_AUTO_FREE char *clean = kprof_clean_text(text);
     assert_int_equal(kprof_text_is_clean(text ? text : ""), !text || strcmp(text, expected) == 0);
     assert_true(kprof_text_is_clean(clean));
     assert_string_equal(clean, expected);
-    free(clean);
 }
 
 TEST(test_clean)

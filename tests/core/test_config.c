@@ -178,7 +178,7 @@ TEST(decoding_undoes_encoding)
 /* Exactly the bytes to be decoded, on the heap, so that AddressSanitizer and valgrind see a read beyond them. */
 static kprof_status decode_copy(const void *data, size_t size)
 {
-    char *copy = malloc(size ? size : 1);
+    KPROF_AUTO_FREE char *copy = malloc(size ? size : 1);
     assert_non_null(copy);
     memcpy(copy, data, size);
     kprof_config config;
@@ -188,14 +188,13 @@ static kprof_status decode_copy(const void *data, size_t size)
         assert_null(config.filter.kernel);
     }
     kprof_config_free(&config);
-    free(copy);
     return status;
 }
 
 TEST(every_cut_is_refused)
 {
     kprof_config config = sample();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
     for (size_t size = 0; size < bytes.length; size++) {
         unsigned messages = log_seen.count;
@@ -204,7 +203,6 @@ TEST(every_cut_is_refused)
     }
     kprof_strbuf_append(&bytes, "", 1);
     assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
-    kprof_strbuf_free(&bytes);
 }
 
 /* Give a changed or shortened encoding the checksum it needs to get past the first check. */
@@ -217,20 +215,19 @@ static void sign(kprof_strbuf *bytes, size_t size)
 TEST(every_bit_flip_is_refused)
 {
     kprof_config config = sample();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
     for (size_t bit = 0; bit < bytes.length * 8; bit++) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
         assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
     }
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(flips_and_cuts_with_a_good_checksum_do_no_harm)
 {
     kprof_config config = sample();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
     size_t size = bytes.length;
     unsigned refused = 0;
@@ -245,19 +242,17 @@ TEST(flips_and_cuts_with_a_good_checksum_do_no_harm)
         sign(&bytes, cut);
         assert_int_equal(decode_copy(bytes.data, cut), KPROF_INTERNAL);
     }
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(another_version_is_named)
 {
     kprof_config config = sample();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
     bytes.data[8] = 77;
     sign(&bytes, bytes.length);
     assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
     assert_non_null(strstr(log_seen.last, "another version of kprof"));
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(save_and_load_through_a_directory)
@@ -340,20 +335,18 @@ TEST(too_many_passes_are_refused)
     uint8_t image[] = {1};
     kprof_chip_metrics chip = {.chip = "GH100", .pass_count = 100000, .images = {{image, sizeof image}}};
     kprof_config config = {.chips = &chip, .chip_count = 1};
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
     assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(passes_without_an_image_are_refused)
 {
     kprof_chip_metrics chip = {.chip = "GH100", .pass_count = 1};
     kprof_config config = {.chips = &chip, .chip_count = 1};
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_int_equal(kprof_config_encode(&config, &bytes), KPROF_OK);
     assert_int_equal(decode_copy(bytes.data, bytes.length), KPROF_INTERNAL);
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(an_image_is_chosen_by_its_bits)

@@ -102,7 +102,7 @@ TEST(hostile_patterns_end)
     assert_true(log_seen.count > messages);
     assert_non_null(strstr(log_seen.last, "too long"));
 
-    char *pattern = malloc(100001);
+    KPROF_AUTO_FREE char *pattern = malloc(100001);
     assert_non_null(pattern);
     memset(pattern, '(', 100000);
     memcpy(pattern, "regex:", 6);
@@ -114,7 +114,6 @@ TEST(hostile_patterns_end)
     assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
     spec.kernel = "regex:((a{1000}){1000}){1000}";
     assert_int_equal(kprof_filter_new(&spec, &filter), KPROF_USAGE);
-    free(pattern);
 }
 
 static bool take_on(kprof_filter *filter, bool matches, unsigned device)

@@ -13,12 +13,11 @@ typedef struct name_case {
 
 static void check(char *(*function)(const char *), const name_case *c)
 {
-    char *result = function(c->input);
+    KPROF_AUTO_FREE char *result = function(c->input);
     assert_non_null(result);
     if (strcmp(result, c->expected) != 0)
         print_error("for \"%s\":\n", c->input);
     assert_string_equal(result, c->expected);
-    free(result);
 }
 
 TEST(symbols_demangle)
@@ -163,9 +162,8 @@ TEST(names_that_explode_are_left_alone)
         char id = (char)(i < 10 ? '0' + i : 'A' + i - 10);
         length += (size_t)snprintf(name + length, sizeof name - length, "S_IS%c_S%c_E", id, id);
     }
-    char *demangled = kprof_demangle(name);
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(name);
     assert_string_equal(demangled, name);
-    free(demangled);
 }
 
 /* "_Z1kIJ" <unit>... "EEvv": a kernel with `count` template arguments. */
@@ -216,14 +214,12 @@ TEST(long_names_that_nest_do_no_harm)
 TEST(deep_nesting_is_no_recursion)
 {
     size_t depth = 1000000;
-    char *name = malloc(depth * 2 + 8);
+    KPROF_AUTO_FREE char *name = malloc(depth * 2 + 8);
     assert_non_null(name);
     name[0] = 'k';
     memset(name + 1, '<', depth);
     memset(name + 1 + depth, '>', depth);
     strcpy(name + 1 + depth * 2, "(int)");
-    char *base = kprof_name_function_base(name);
+    KPROF_AUTO_FREE char *base = kprof_name_function_base(name);
     assert_string_equal(base, "k");
-    free(base);
-    free(name);
 }

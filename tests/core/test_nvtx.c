@@ -7,14 +7,12 @@ static log_capture log_seen;
 
 static kprof_status make(const char *include, const char *exclude, kprof_nvtx_filter **out)
 {
-    kprof_strlist includes = KPROF_STRLIST_INIT, excludes = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) includes = KPROF_STRLIST_INIT, excludes = KPROF_STRLIST_INIT;
     if (include)
         assert_true(kprof_strlist_add(&includes, include));
     if (exclude)
         assert_true(kprof_strlist_add(&excludes, exclude));
     kprof_status status = kprof_nvtx_filter_new("--nvtx-include", &includes, &excludes, out);
-    kprof_strlist_free(&includes);
-    kprof_strlist_free(&excludes);
     return status;
 }
 
@@ -155,11 +153,10 @@ TEST(faults_are_told)
 
 static void assert_text(const kprof_nvtx_range *items, size_t count, const char *expected)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_nvtx_put_text(&(kprof_nvtx_ranges){items, count}, &text);
     assert_false(text.failed);
     assert_string_equal(text.data ? text.data : "", expected);
-    kprof_strbuf_free(&text);
 }
 
 TEST(ranges_become_a_text)

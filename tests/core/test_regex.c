@@ -54,12 +54,11 @@ TEST(a_quoted_text_matches_itself)
 TEST(long_names_are_given_up)
 {
     static const char *const patterns[] = {"a*[bc]", "a.*?[bc]", "(a|aa)+[bc]", "(?=.*[bc])a"};
-    char *name = repeat('a', 400000);
+    KPROF_AUTO_FREE char *name = repeat('a', 400000);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         assert_int_equal(match(patterns[i], name), KPROF_REGEX_TOO_LONG);
     assert_int_equal(match("^a+$", name), KPROF_REGEX_YES);
     assert_int_equal(match("[bc]", name), KPROF_REGEX_NO);
-    free(name);
 }
 
 TEST(searches_fail_instead)

@@ -26,26 +26,23 @@ TEST(text_grows_and_stays_terminated)
 
 TEST(bytes_may_be_zero)
 {
-    kprof_strbuf buf = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) buf = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&buf, "a\0b", 3);
     kprof_strbuf_append(&buf, NULL, 0);
     assert_int_equal(buf.length, 3);
     assert_memory_equal(buf.data, "a\0b", 4);
-    kprof_strbuf_free(&buf);
 }
 
 TEST(take_hands_the_text_over)
 {
     kprof_strbuf buf = KPROF_STRBUF_INIT;
-    char *empty = kprof_strbuf_take(&buf);
+    KPROF_AUTO_FREE char *empty = kprof_strbuf_take(&buf);
     assert_string_equal(empty, "");
-    free(empty);
     kprof_strbuf_puts(&buf, "text");
-    char *text = kprof_strbuf_take(&buf);
+    KPROF_AUTO_FREE char *text = kprof_strbuf_take(&buf);
     assert_string_equal(text, "text");
     assert_null(buf.data);
     assert_int_equal(buf.length, 0);
-    free(text);
 }
 
 TEST(a_failure_is_remembered)
@@ -76,11 +73,10 @@ TEST(lists_keep_order_and_uniqueness)
     assert_int_equal(list.count, 100);
     assert_true(kprof_strlist_add_unique(&list, "new"));
     assert_int_equal(list.count, 101);
-    kprof_strlist copy = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) copy = KPROF_STRLIST_INIT;
     assert_true(kprof_strlist_add_all(&copy, &list) && kprof_strlist_add_all(&copy, &list));
     assert_int_equal(copy.count, 202);
     assert_string_equal(copy.items[201], "new");
-    kprof_strlist_free(&copy);
     kprof_strlist_free(&list);
     assert_int_equal(list.count, 0);
 }
@@ -154,14 +150,13 @@ TEST(unrelated_words_find_nothing)
 
 TEST(very_long_words_are_bounded)
 {
-    char *text = malloc(100001);
+    KPROF_AUTO_FREE char *text = malloc(100001);
     assert_non_null(text);
     memset(text, 'a', 100000);
     text[100000] = '\0';
     const char *const items[] = {text};
     assert_ptr_equal(kprof_nearest(text, items, 1), text);
     assert_null(nearest(text));
-    free(text);
 }
 
 static size_t ends;

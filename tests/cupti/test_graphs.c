@@ -556,7 +556,7 @@ TEST(test_large_graph)
 {
     size_t count;
     const char *why;
-    template_node *nodes = calloc(LARGE, sizeof *nodes);
+    KPROF_AUTO_FREE template_node *nodes = calloc(LARGE, sizeof *nodes);
     assert_non_null(nodes);
     for (size_t i = 0; i < LARGE; i++)
         nodes[i] = (template_node){.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = i % 2 ? "odd" : "even"};
@@ -568,7 +568,6 @@ TEST(test_large_graph)
     for (size_t i = 0; i < LARGE; i++)
         assert_ptr_equal(calls[i].call.function, nodes[i].kernel);
     assert_int_not_equal(identify(LARGE), 0);
-    free(nodes);
 }
 
 TEST(test_dependencies_that_go_round)

@@ -211,13 +211,11 @@ static void assert_replays(const void *start, const unsigned char *end)
 /* Have `run` change memory, as the application's own run does. */
 static void assert_saved_around(void (*run)(void))
 {
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     take();
     run();
-    void *end = copy_of_memory();
+    KPROF_AUTO_FREE void *end = copy_of_memory();
     assert_replays(start, end);
-    free(start);
-    free(end);
 }
 
 /* Memory of the host is saved where that is asked for. */
@@ -230,13 +228,12 @@ TEST(test_memory_of_the_host)
     assert_false(kprof_snapshot_holds(snapshot, host_memory.address, BLOCK));
     fill(4 * BLOCK, BLOCK, 3);
     assert_int_equal(kprof_snapshot_take(snapshot, true), KPROF_OK);
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     fill(4 * BLOCK, BLOCK, 4);
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
     assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_memory_equal(memory, start, BYTES);
     host_memory.size_bytes = 0;
-    free(start);
 }
 
 static void change_nothing(void) {}
@@ -309,7 +306,7 @@ TEST(test_second_end_of_more_memory)
 {
     enum { FEW = 10, MANY = 80000, DISTANCE = 32 };
     unsigned char *bytes = calloc(MANY, DISTANCE);
-    kprof_span *many = calloc(MANY, sizeof *many);
+    KPROF_AUTO_FREE kprof_span *many = calloc(MANY, sizeof *many);
     assert_true(bytes && many);
     for (size_t i = 0; i < MANY; i++)
         many[i] = (kprof_span){(uint64_t)(uintptr_t)&bytes[i * DISTANCE], 1};
@@ -329,7 +326,6 @@ TEST(test_second_end_of_more_memory)
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(bytes[i * DISTANCE], 1);
     many_spans = NULL;
-    free(many);
     free(bytes);
 }
 
@@ -337,7 +333,7 @@ TEST(test_second_end_of_more_memory)
 TEST(test_second_end)
 {
     add_span(0, BYTES);
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     take();
     unsigned chunks = 0;
     for (unsigned run = 0; run < 80; run++) { /* more than a chunk holds */
@@ -350,7 +346,6 @@ TEST(test_second_end)
     }
     assert_int_equal(fake.chunks, chunks);
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL); /* it is not recorded any more */
-    free(start);
 }
 
 static void change_first_span(void)
@@ -398,15 +393,13 @@ TEST(test_uniform_blocks)
     memset(memory + 2 * BLOCK, 0xff, BLOCK + 32);
     span_count = 0;
     add_span(0, 3 * BLOCK + 32);
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     take();
     assert_int_equal(fake.launches[FAKE_SCAN], 1);
     assert_int_equal(fake.blocks[FAKE_SCAN], 4);
     break_patterns();
-    void *end = copy_of_memory();
+    KPROF_AUTO_FREE void *end = copy_of_memory();
     assert_replays(start, end);
-    free(start);
-    free(end);
 }
 
 /* A block that looks like a pattern for its first bytes only. */
@@ -484,11 +477,10 @@ TEST(test_memory_that_comes_later)
     assert_int_equal(fake.launches[FAKE_SCAN], scans); /* there is nothing new */
     fill(BLOCK + 8, 3 * BLOCK, 6);
     fill(6 * BLOCK, 24, 7);
-    void *end = copy_of_memory();
+    KPROF_AUTO_FREE void *end = copy_of_memory();
     assert_replays(start, end);
     assert_int_equal(fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* as it was */
     free(start);
-    free(end);
 }
 
 /* More blocks than a list can hold at first. */
@@ -597,12 +589,11 @@ TEST(test_frees_to_pools)
 TEST(test_no_space_on_the_device)
 {
     add_span(0, BYTES);
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
     assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_NO_MEMORY);
     fake.free_bytes += 40 * MEBIBYTE;
     take();
-    free(start);
     kprof_snapshot_drop(snapshot, true);
     kprof_snapshot_release(snapshot);
     assert_int_equal(fake.chunks, 0); /* what the application needs is given back */
@@ -667,9 +658,9 @@ TEST(test_all_memory_at_one_time)
     take();
     assert_int_equal(kprof_snapshot_keep_all(snapshot, &first), KPROF_OK);
     assert_int_equal(kprof_kept_memory_kernels(first), 1); /* all is as at the start */
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     fill(BLOCK, 2 * BLOCK, 2);
-    void *then = copy_of_memory();
+    KPROF_AUTO_FREE void *then = copy_of_memory();
     assert_int_equal(kprof_snapshot_keep_all(snapshot, &second), KPROF_OK);
     assert_int_equal(kprof_kept_memory_kernels(second), 2);
     fill(2 * BLOCK, BLOCK, 3);
@@ -690,8 +681,6 @@ TEST(test_all_memory_at_one_time)
     while (kprof_snapshot_keep_all(snapshot, &first) == KPROF_OK) /* in what kprof has already */
         kprof_kept_memory_free(first);
     assert_null(first);
-    free(start);
-    free(then);
 }
 
 TEST(test_what_the_host_did_cannot_be_kept)
@@ -1108,13 +1097,11 @@ TEST(test_memory_that_comes_behind_a_followed_launch)
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NOT_COLLECTED);
     fill(0, BLOCK, 2);
     fake_end_followed();
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     fill(0, BLOCK, 3);
-    void *end = copy_of_memory();
+    KPROF_AUTO_FREE void *end = copy_of_memory();
     assert_replays(start, end); /* of what was there before */
     kprof_snapshot_drop(snapshot, true);
-    free(start);
-    free(end);
     free(large);
 }
 
@@ -1135,19 +1122,17 @@ TEST(test_variables_within_allocations)
     known_count = 2;
     add_span(16, 32); /* a part of the first */
     add_span(BLOCK, BLOCK);
-    void *start = copy_of_memory();
+    KPROF_AUTO_FREE void *start = copy_of_memory();
     take();
     assert_true(kprof_snapshot_holds(snapshot, at(0), 64));
     fill(0, 64, 8);
     fill(BLOCK, BLOCK, 9);
-    void *end = copy_of_memory();
+    KPROF_AUTO_FREE void *end = copy_of_memory();
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
     assert_int_equal(kprof_snapshot_restore_start(snapshot, true), KPROF_OK);
     assert_memory_equal(memory, start, BYTES);
     assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_OK);
     assert_memory_equal(memory, end, BYTES);
-    free(start);
-    free(end);
 }
 
 TEST(test_variables_that_become_known)

@@ -48,16 +48,14 @@ static void read_answers(const kprof_strbuf *key)
 {
 #ifdef KPROF_HAVE_CUDA
     kprof_answers *answers = kprof_answers_new();
-    kprof_strbuf out = KPROF_STRBUF_INIT;
-    kprof_strlist list = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) list = KPROF_STRLIST_INIT;
     bool is_read = kprof_answers_read(answers, key);
     (void)kprof_answers_get(answers, 'k', "dram__bytes.sum", &list);
     FUZZ_CHECK(is_read || list.count == 0);
     kprof_answers_put(answers, 'c', "sm__cycles_active.avg", &list);
     FUZZ_CHECK(kprof_answers_get(answers, 'c', "sm__cycles_active.avg", &list));
     (void)kprof_answers_write(answers, &out);
-    kprof_strbuf_free(&out);
-    kprof_strlist_free(&list);
     kprof_answers_free(answers);
 #else
 #endif

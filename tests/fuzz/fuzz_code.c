@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kprof_code code;
     bool is_listing = fuzz_take_byte(&input) == 'l';
     /* Its own memory shows who reads behind it. */
-    char *bytes = fuzz_take_text(&input, input.left);
+    KPROF_AUTO_FREE char *bytes = fuzz_take_text(&input, input.left);
     size_t length = size > 0 ? size - 1 : 0;
     kprof_status status =
         is_listing ? kprof_code_read(cubin, cubin_size, NULL, &code) : kprof_code_read(bytes, length, NULL, &code);
@@ -52,6 +52,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         kprof_code_take_listing(&code, bytes, length);
     check(&code);
     kprof_code_free(&code);
-    free(bytes);
     return 0;
 }

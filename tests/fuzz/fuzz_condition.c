@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const double levels[] = {0, -1, 100, 1e308, -1e308, 5e-324, INFINITY, NAN};
     fuzz_input input = {data, size};
-    char *text = fuzz_take_text(&input, size);
+    KPROF_AUTO_FREE char *text = fuzz_take_text(&input, size);
     kprof_condition condition = {0};
     if (kprof_condition_parse(text, &condition) == KPROF_OK) {
         FUZZ_CHECK(condition.metric && condition.metric[0] && isfinite(condition.limit));
@@ -43,6 +43,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(!kprof_condition_is_met(&condition, NAN));
     }
     kprof_condition_free(&condition);
-    free(text);
     return 0;
 }

@@ -10,7 +10,7 @@
 static void decode(const void *data, size_t size)
 {
     kprof_config config = {0}, again = {0};
-    kprof_strbuf first = KPROF_STRBUF_INIT, second = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) first = KPROF_STRBUF_INIT, second = KPROF_STRBUF_INIT;
     if (kprof_config_decode(data, size, &config) == KPROF_OK) {
         for (size_t i = 0; i < config.chip_count; i++) {
             for (unsigned bits = 0; bits < KPROF_IMAGES; bits++)
@@ -23,17 +23,14 @@ static void decode(const void *data, size_t size)
         kprof_config_free(&again);
     }
     kprof_config_free(&config);
-    kprof_strbuf_free(&first);
-    kprof_strbuf_free(&second);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kprof_strbuf checked = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) checked = KPROF_STRBUF_INIT;
     decode(data, size);
     kprof_strbuf_append(&checked, data, size);
     kprof_put_u32(&checked, kprof_crc32c(0, data, size));
     decode(checked.data, checked.length);
-    kprof_strbuf_free(&checked);
     return 0;
 }

@@ -36,20 +36,19 @@ static void compute(kprof_expr *expr, kprof_strlist *bound)
 {
     double expected = kprof_expr_evaluate(expr, value_of, NULL);
     FUZZ_CHECK(kprof_expr_bind(expr, place, bound) == KPROF_OK);
-    double *values = calloc(bound->count + 1, sizeof *values);
+    KPROF_AUTO_FREE double *values = calloc(bound->count + 1, sizeof *values);
     FUZZ_CHECK(values != NULL);
     for (size_t i = 0; i < bound->count; i++)
         values[i] = value_of(NULL, bound->items[i]);
     double computed = kprof_expr_compute(expr, values);
     FUZZ_CHECK(computed == expected || (isnan(computed) && isnan(expected)));
     kprof_expr_missing(expr, values, visit, bound);
-    free(values);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_input input = {data, size};
-    char *text = fuzz_take_text(&input, size);
+    KPROF_AUTO_FREE char *text = fuzz_take_text(&input, size);
     KPROF_AUTO(kprof_pool) pool = {0};
     kprof_expr *expr = NULL;
     kprof_strlist names = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT, bound = KPROF_STRLIST_INIT;
@@ -63,6 +62,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kprof_strlist_free(&names);
     kprof_strlist_free(&optional);
     kprof_strlist_free(&bound);
-    free(text);
     return 0;
 }

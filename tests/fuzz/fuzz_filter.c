@@ -11,12 +11,10 @@ static void match(kprof_filter *filter, const char *name)
     bool matches = filter && kprof_filter_match_name(filter, name);
     for (unsigned device = 0; filter && device < 3; device++)
         (void)kprof_filter_take_launch(filter, matches, &(kprof_filter_launch){.device = device});
-    char *demangled = kprof_demangle(name);
+    KPROF_AUTO_FREE char *demangled = kprof_demangle(name);
     FUZZ_CHECK(demangled != NULL);
-    char *base = kprof_name_function_base(demangled);
+    KPROF_AUTO_FREE char *base = kprof_name_function_base(demangled);
     FUZZ_CHECK(base != NULL && strlen(base) <= strlen(demangled));
-    free(base);
-    free(demangled);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

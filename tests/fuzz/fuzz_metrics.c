@@ -9,11 +9,10 @@ static kprof_host *host;
 
 void fuzz_set_up(void)
 {
-    kprof_strlist folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
     FUZZ_CHECK(kprof_strlist_add(&folders, KPROF_METRICSETS_DIR));
     FUZZ_CHECK(kprof_catalog_load(&folders, &catalog) == KPROF_OK);
     FUZZ_CHECK(kprof_host_open("GH100", NULL, &host) == KPROF_OK);
-    kprof_strlist_free(&folders);
 }
 
 static kprof_status count_row(void *user, const kprof_query_row *row)

@@ -16,11 +16,10 @@ void fuzz_set_up(void)
 {
     static const char section[] = "{\"id\":\"s\",\"name\":\"S\",\"items\":[{\"metric\":\"a__b.sum\",\"label\":\"L\"}]}";
     size_t size;
-    uint8_t *fixture = fuzz_read_fixture(false, &size);
+    KPROF_AUTO_FREE uint8_t *fixture = fuzz_read_fixture(false, &size);
     char path[300];
     snprintf(path, sizeof path, "%s", fuzz_path("report.kprof"));
     fuzz_write_file(path, fixture, size);
-    free(fixture);
     FUZZ_CHECK(kprof_report_open(path, &report) == KPROF_OK);
     snprintf(set_folder, sizeof set_folder, "%s", fuzz_path("catalog"));
     FUZZ_CHECK(mkdir(set_folder, 0700) == 0);
@@ -37,7 +36,7 @@ static void visit_help(void *user, const kprof_value_help *value)
 static void load_catalog(const char *kind, const char *text, size_t size)
 {
     kprof_catalog *catalog = NULL;
-    kprof_strlist folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
     char path[400];
     snprintf(path, sizeof path, "%s/%s/s.json", set_folder, kind);
     fuzz_write_file(path, text, size);
@@ -49,21 +48,18 @@ static void load_catalog(const char *kind, const char *text, size_t size)
             kprof_catalog_section_helps(catalog, i, visit_help, NULL);
     }
     kprof_catalog_free(catalog);
-    kprof_strlist_free(&folders);
 }
 
 static void store_section(const kprof_section *section)
 {
     KPROF_AUTO(kprof_pool) pool = {0};
     kprof_section again = {0};
-    char *json = kprof_section_to_json(section);
+    KPROF_AUTO_FREE char *json = kprof_section_to_json(section);
     FUZZ_CHECK(json != NULL);
     kprof_status status = kprof_section_from_json(&(kprof_json_place){.name = "a", .pool = &pool}, json, &again);
     FUZZ_CHECK(status == KPROF_OK);
-    char *second = kprof_section_to_json(&again);
+    KPROF_AUTO_FREE char *second = kprof_section_to_json(&again);
     FUZZ_CHECK(second != NULL && strcmp(json, second) == 0);
-    free(json);
-    free(second);
 }
 
 static void read_section(const kprof_json_place *place, const cJSON *value)
@@ -113,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input input = {data, size};
     uint8_t kind = fuzz_take_byte(&input);
     size_t length = input.left;
-    char *text = fuzz_take_text(&input, length);
+    KPROF_AUTO_FREE char *text = fuzz_take_text(&input, length);
     if (kind == 'S') {
         load_catalog("sets", text, length);
     } else if (kind == 'J') {
@@ -128,6 +124,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             read_section(&place, value);
     }
     cJSON_Delete(value);
-    free(text);
     return 0;
 }

@@ -9,7 +9,7 @@
 static void match(const kprof_nvtx_filter *filter, const char *text)
 {
     kprof_nvtx_parsed parsed, again;
-    kprof_strbuf written = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) written = KPROF_STRBUF_INIT;
     FUZZ_CHECK(kprof_nvtx_parse_text(text, &parsed));
     const kprof_nvtx_ranges ranges = {parsed.items, parsed.count};
     if (filter)
@@ -21,7 +21,6 @@ static void match(const kprof_nvtx_filter *filter, const char *text)
     FUZZ_CHECK(again.count <= parsed.count);
     kprof_nvtx_parsed_free(&parsed);
     kprof_nvtx_parsed_free(&again);
-    kprof_strbuf_free(&written);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,14 +11,12 @@ enum { MAX_WORDS = 64 };
 
 static void check_words(char **words)
 {
-    kprof_strlist split = KPROF_STRLIST_INIT;
-    char *text = kprof_words_join(words, NULL);
+    KPROF_AUTO(kprof_strlist) split = KPROF_STRLIST_INIT;
+    KPROF_AUTO_FREE char *text = kprof_words_join(words, NULL);
     kprof_words_split(text, &split);
     for (size_t i = 0; i < split.count; i++)
         FUZZ_CHECK(words[i] && strcmp(words[i], split.items[i]) == 0);
     FUZZ_CHECK(words[split.count] == NULL);
-    kprof_strlist_free(&split);
-    free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

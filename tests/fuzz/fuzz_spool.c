@@ -18,10 +18,9 @@ static int folder; /* of the spool and the cubin */
 void fuzz_set_up(void)
 {
     size_t size;
-    uint8_t *cubin = fuzz_read_file(KPROF_TESTS_DIR "/fixtures/code/softmax.cubin", &size);
+    KPROF_AUTO_FREE uint8_t *cubin = fuzz_read_file(KPROF_TESTS_DIR "/fixtures/code/softmax.cubin", &size);
     seed = fuzz_read_seed_report(&seed_size);
     fuzz_write_file(fuzz_path(FUZZ_CUBIN), cubin, size);
-    free(cubin);
     folder = open(fuzz_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     FUZZ_CHECK(folder >= 0);
 }
@@ -96,13 +95,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "%s", fuzz_path("1-0.spool"));
     fuzz_write_file(path, data, size);
     (void)read_spool(path, NULL);
-    uint8_t *copy = malloc(size + 1);
+    KPROF_AUTO_FREE uint8_t *copy = malloc(size + 1);
     FUZZ_CHECK(copy != NULL);
     if (size > 0)
         memcpy(copy, data, size);
     repair(copy, size);
     fuzz_write_file(path, copy, size);
-    free(copy);
     if (read_spool(path, NULL) > 0)
         store_spool(path);
     return 0;

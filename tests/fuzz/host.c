@@ -72,10 +72,9 @@ kprof_status kprof_host_submetrics(kprof_host *host, const char *base, kprof_str
 
 kprof_status kprof_host_breakdown(kprof_host *host, const char *throughput, kprof_strlist *out)
 {
-    kprof_strbuf name = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) name = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&name, "dram__bytes%s", throughput + kprof_metric_base_length(throughput));
     kprof_status status = name.failed ? KPROF_NO_MEMORY : add(out, name.data);
-    kprof_strbuf_free(&name);
     return status;
 }
 

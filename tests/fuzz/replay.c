@@ -9,11 +9,10 @@ static size_t played;
 static void play_file(const char *path)
 {
     size_t size;
-    uint8_t *data = fuzz_read_file(path, &size);
+    KPROF_AUTO_FREE uint8_t *data = fuzz_read_file(path, &size);
     printf("%s\n", path);
     (void)fflush(stdout); /* the last line tells which input has ended the process */
     (void)LLVMFuzzerTestOneInput(data, size);
-    free(data);
     played++;
 }
 

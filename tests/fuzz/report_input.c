@@ -36,10 +36,9 @@ static kprof_report *baseline(void)
         return report;
     char path[256];
     size_t size;
-    uint8_t *data = fuzz_read_fixture(false, &size);
+    KPROF_AUTO_FREE uint8_t *data = fuzz_read_fixture(false, &size);
     snprintf(path, sizeof path, "%s", fuzz_path("baseline.kprof"));
     fuzz_write_file(path, data, size);
-    free(data);
     FUZZ_CHECK(kprof_report_open(path, &report) == KPROF_OK);
     return report;
 }
@@ -117,7 +116,7 @@ static kprof_status print_trace(kprof_report *report, unsigned how)
     static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_JSON,
                                            KPROF_FORMAT_MARKDOWN};
     kprof_print_options options = {.format = formats[how % 4], .kernel_base = kernel_bases[how / 4 % 3]};
-    kprof_strlist tables = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) tables = KPROF_STRLIST_INIT;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -134,7 +133,6 @@ static kprof_status print_trace(kprof_report *report, unsigned how)
                                  &(kprof_print_options){.format = KPROF_FORMAT_HTML}, out);
     FUZZ_CHECK(fclose(out) == 0 && strlen(text) == size);
     free(text);
-    kprof_strlist_free(&tables);
     return status == KPROF_NOT_COLLECTED ? KPROF_OK : status;
 }
 

@@ -24,7 +24,7 @@ static void write_seed(const char *harness, const char *name, const kprof_strbuf
 
 static void write_spools(void)
 {
-    kprof_strbuf all = KPROF_STRBUF_INIT, one = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) all = KPROF_STRBUF_INIT, one = KPROF_STRBUF_INIT;
     kprof_spool_encode_header(&all);
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         char name[32];
@@ -35,8 +35,6 @@ static void write_spools(void)
         write_seed("spool", name, &one);
     }
     write_seed("spool", "all", &all);
-    kprof_strbuf_free(&all);
-    kprof_strbuf_free(&one);
 }
 
 /* A spool whose records fit together: its launches are of its kernel and have its metrics. */
@@ -45,7 +43,7 @@ static void write_run(void)
     static const double values[] = {1, 2, 3}, spreads[] = {0, 20};
     static const char *const stalls[] = {"smsp__pcsamp_warps_issue_stalled_wait",
                                          "smsp__pcsamp_warps_issue_stalled_wait_not_issued"};
-    kprof_strbuf out = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) out = KPROF_STRBUF_INIT;
     kprof_record records[SAMPLE_COUNT];
     memcpy(records, samples, sizeof records);
     kprof_spool_encode_header(&out);
@@ -71,7 +69,6 @@ static void write_run(void)
         FUZZ_CHECK(kprof_spool_encode_record(&records[i], &out));
     }
     write_seed("spool", "run", &out);
-    kprof_strbuf_free(&out);
 }
 
 static void write_configs(void)

@@ -14,21 +14,19 @@ static const kprof_strlist none = KPROF_STRLIST_INIT, all = {items, 3, 3}, first
 
 static bool has(kprof_answers *answers, char kind, const char *name, const kprof_strlist *list)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     bool same = kprof_answers_get(answers, kind, name, &found) && found.count == list->count;
     for (size_t i = 0; i < list->count && same; i++)
         same = strcmp(found.items[i], list->items[i]) == 0;
-    kprof_strlist_free(&found);
     return same;
 }
 
 static void assert_none(kprof_answers *answers, char kind, const char *name)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     assert_true(kprof_strlist_add(&found, "before"));
     assert_false(kprof_answers_get(answers, kind, name, &found));
     assert_int_equal(found.count, 1); /* as it was */
-    kprof_strlist_free(&found);
 }
 
 static kprof_answers *fill(void)
@@ -70,7 +68,7 @@ static kprof_answers *read_back(const char *bytes, size_t size)
 TEST(test_round_trip)
 {
     kprof_answers *answers = fill();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT, more = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT, more = KPROF_STRBUF_INIT;
     assert_filled(answers);
     assert_true(kprof_answers_write(answers, &bytes));
     kprof_answers *again = read_back(bytes.data, bytes.length);
@@ -85,8 +83,6 @@ TEST(test_round_trip)
     kprof_answers_free(answers);
     kprof_answers_free(again);
     kprof_answers_free(grown);
-    kprof_strbuf_free(&bytes);
-    kprof_strbuf_free(&more);
 }
 
 TEST(test_first_answer_stays)
@@ -107,7 +103,7 @@ static int count_found(kprof_answers *answers)
 TEST(test_cut)
 {
     kprof_answers *answers = fill();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
     for (size_t i = 0; i < bytes.length; i++) {
         kprof_answers *cut = read_back(bytes.data, i);
@@ -115,13 +111,12 @@ TEST(test_cut)
         kprof_answers_free(cut);
     }
     kprof_answers_free(answers);
-    kprof_strbuf_free(&bytes);
 }
 
 /* Put what is missing of the four answers and write all: they are whole again. */
 static void assert_mended(kprof_answers *damaged)
 {
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     kprof_answers_put(damaged, 'k', "none", &none);
     kprof_answers_put(damaged, 'i', "all", &all);
     kprof_answers_put(damaged, 'k', "all", &first);
@@ -132,14 +127,13 @@ static void assert_mended(kprof_answers *damaged)
         assert_filled(mended);
         kprof_answers_free(mended);
     }
-    kprof_strbuf_free(&bytes);
 }
 
 /* A damaged answer alone is lost, and with a damaged index perhaps others; none is wrong, and all are written anew. */
 TEST(test_damaged)
 {
     kprof_answers *answers = fill();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
     for (size_t i = 0; i < bytes.length; i++) {
         for (int bit = 0; bit < 8; bit++) {
@@ -163,14 +157,13 @@ TEST(test_damaged)
     assert_filled(whole);
     kprof_answers_free(whole);
     kprof_answers_free(answers);
-    kprof_strbuf_free(&bytes);
 }
 
 /* An index that says of each answer that it is where another one is, or that there are more of them than are kept. */
 TEST(test_wrong_index)
 {
     kprof_answers *answers = fill();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     char row[ROW_BYTES];
     assert_true(kprof_answers_write(answers, &bytes));
     char *index = bytes.data + bytes.length - COUNT_BYTES - 4 * ROW_BYTES;
@@ -188,21 +181,19 @@ TEST(test_wrong_index)
     assert_null(read_back(bytes.data, bytes.length));
     kprof_answers_free(wrong);
     kprof_answers_free(answers);
-    kprof_strbuf_free(&bytes);
 }
 
 /* Another process replaces the file while this one reads. */
 TEST(test_replaced)
 {
     kprof_answers *answers = fill();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
     kprof_answers *again = read_back(bytes.data, bytes.length);
     kprof_cache_put(&key, "other", 5);
     assert_filled(again);
     kprof_answers_free(again);
     kprof_answers_free(answers);
-    kprof_strbuf_free(&bytes);
 }
 
 static void put_many(kprof_answers *answers, char kind, int count)
@@ -218,7 +209,7 @@ static void put_many(kprof_answers *answers, char kind, int count)
 TEST(test_many)
 {
     kprof_answers *answers = kprof_answers_new();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT, more = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT, more = KPROF_STRBUF_INIT;
     put_many(answers, 'b', 5000);
     assert_true(kprof_answers_write(answers, &bytes));
     kprof_answers *again = read_back(bytes.data, bytes.length);
@@ -236,8 +227,6 @@ TEST(test_many)
     kprof_answers_free(answers);
     kprof_answers_free(again);
     kprof_answers_free(last);
-    kprof_strbuf_free(&bytes);
-    kprof_strbuf_free(&more);
 }
 
 static int set_up(void **state)

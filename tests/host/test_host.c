@@ -22,11 +22,10 @@ static int close_host(void **state)
 
 TEST(test_chips)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
     assert_true(kprof_strlist_contains(&chips, "TU102"));
     assert_true(kprof_strlist_contains(&chips, "GH100"));
-    kprof_strlist_free(&chips);
     assert_string_equal(kprof_host_chip(host), "GH100");
 }
 
@@ -43,7 +42,7 @@ TEST(test_unknown_chip)
 
 TEST(test_names)
 {
-    kprof_strlist bases = KPROF_STRLIST_INIT, suffixes = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) bases = KPROF_STRLIST_INIT, suffixes = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, &bases), KPROF_OK);
     /* CUPTI itself would list them twice the second time. */
     size_t count = bases.count;
@@ -57,8 +56,6 @@ TEST(test_names)
     assert_true(kprof_host_has_metric(host, "dram__bytes"));
     assert_true(kprof_host_has_metric(host, "dram__bytes.sum"));
     assert_false(kprof_host_has_metric(host, "dram__bites"));
-    kprof_strlist_free(&bases);
-    kprof_strlist_free(&suffixes);
 }
 
 TEST(test_units)
@@ -109,7 +106,7 @@ TEST(test_unknown_metric)
 
 TEST(test_breakdown)
 {
-    kprof_strlist members = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) members = KPROF_STRLIST_INIT;
     assert_int_equal(
         kprof_host_breakdown(host, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", &members),
         KPROF_OK);
@@ -118,7 +115,6 @@ TEST(test_breakdown)
     assert_true(kprof_strlist_contains(&members, "lts__t_sectors.avg.pct_of_peak_sustained_elapsed"));
     for (size_t i = 0; i < members.count; i++)
         assert_true(kprof_host_can_collect(host, members.items[i]));
-    kprof_strlist_free(&members);
 }
 
 /* Answers of a group must be those of each name alone. */
@@ -143,7 +139,7 @@ TEST(test_can_collect)
         {"lts__t_sectors.sum", true},
     };
     enum { COUNT = sizeof(rows) / sizeof(rows[0]) };
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_host *fresh;
     assert_int_equal(kprof_host_open("GH100", NULL, &fresh), KPROF_OK);
     for (size_t i = 0; i < COUNT; i++) {
@@ -157,7 +153,6 @@ TEST(test_can_collect)
             fail_msg("\"%s\" in a group", rows[i].name);
     }
     kprof_host_close(fresh);
-    kprof_strlist_free(&names);
 }
 
 TEST(test_config_image)

@@ -34,7 +34,7 @@ TEST(test_names_are_kept_apart)
     char *pair[] = {(char *)"a", (char *)"b"}, *single[] = {(char *)"ab"}, *broken[] = {(char *)"a\nb"};
     kprof_strlist lists[] = {{pair, 2, 2}, {single, 1, 1}, {broken, 1, 1}};
     kprof_host_question question = {host, "test", &lists[0]};
-    kprof_strbuf found = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) found = KPROF_STRBUF_INIT;
     kprof_host_keep(&question, "x", 1);
     assert_true(kprof_host_recall(&question, &found));
     for (size_t i = 1; i < sizeof lists / sizeof *lists; i++) {
@@ -43,17 +43,15 @@ TEST(test_names_are_kept_apart)
     }
     question = (kprof_host_question){host, "test 2", &lists[0]};
     assert_false(kprof_host_recall(&question, &found));
-    kprof_strbuf_free(&found);
 }
 
 TEST(test_library_is_identified)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     assert_true(kprof_cupti_identify(&text));
     assert_non_null(strstr(text.data, "CUPTI 1"));
     assert_non_null(strstr(text.data, "/libcupti.so"));
     assert_non_null(strstr(text.data, "/libnvperf_host.so"));
-    kprof_strbuf_free(&text);
 }
 
 /* Enough names to be worth keeping, the last of them of a counter that CUPTI does not collect beside others. */
@@ -86,14 +84,13 @@ static void assert_answers(const kprof_strlist *names, bool of_dram)
 static void plant_answers(const kprof_strlist *names, size_t most)
 {
     kprof_answers *planted = kprof_answers_new();
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < names->count; i++)
         kprof_answers_put(planted, 'c', names->items[i], &no_names);
     assert_true(kprof_answers_write(planted, &bytes));
     kprof_host_keep(&(kprof_host_question){host, "answers", &no_names}, bytes.data,
                     most < bytes.length ? most : bytes.length);
     kprof_answers_free(planted);
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(test_answers)
@@ -182,7 +179,7 @@ TEST(test_info_that_is_not_whole)
 /* Ask all kinds of questions; false when something is wrong. */
 static bool ask_all(void)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT, list = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT, list = KPROF_STRLIST_INIT;
     kprof_metric_info info;
     kprof_host *asked;
     bool good =
@@ -198,8 +195,6 @@ static bool ask_all(void)
            strcmp(info.unit, "byte/second") == 0;
     kprof_metric_info_free(&info);
     kprof_host_close(asked);
-    kprof_strlist_free(&chips);
-    kprof_strlist_free(&list);
     return good;
 }
 
@@ -207,7 +202,7 @@ static bool ask_all(void)
  * foreseen is the one that is opened. */
 static int act_warm(void)
 {
-    kprof_strbuf foreseen = KPROF_STRBUF_INIT, opened = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) foreseen = KPROF_STRBUF_INIT, opened = KPROF_STRBUF_INIT;
     kprof_host *asked;
     bool good = kprof_cupti_identify(&foreseen);
     if (is_loaded("libcupti")) /* only the loader can tell where it is on this machine */
@@ -219,8 +214,6 @@ static int act_warm(void)
     good = kprof_host_has_metric(asked, "gpu__time_duration") && is_loaded("libcupti") &&
            kprof_cupti_identify(&opened) && strcmp(foreseen.data, opened.data) == 0;
     kprof_host_close(asked);
-    kprof_strbuf_free(&foreseen);
-    kprof_strbuf_free(&opened);
     return good ? 0 : 1;
 }
 

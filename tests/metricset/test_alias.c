@@ -132,20 +132,19 @@ static bool has_word(void *user, const char *name)
 
 static void expect_choice(const kprof_catalog *catalog, kprof_strlist *known, const char *expected)
 {
-    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
     const kprof_name_supply supply = {has_word, known};
     kprof_alias_choose(kprof_catalog_find_alias(catalog, "a"), &supply, &chosen);
     assert_int_equal(chosen.count, expected ? 1 : 0);
     if (expected)
         assert_string_equal(chosen.items[0], expected);
-    kprof_strlist_free(&chosen);
 }
 
 /* The first choice of which all is there; a value that was computed itself before what it is computed from. */
 TEST(test_choice)
 {
     kprof_catalog *catalog;
-    kprof_strlist known = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) known = KPROF_STRLIST_INIT;
     assert_int_equal(load_with("{\"name\": \"a\", \"expression\": \"b__c.sum / b__d.sum\","
                                "\"alternatives\": [\"b__e.sum\", \"b__c.sum\"]}",
                                &catalog),
@@ -157,7 +156,6 @@ TEST(test_choice)
     expect_choice(catalog, &known, "b__e.sum");
     assert_true(kprof_strlist_add(&known, "derived__a"));
     expect_choice(catalog, &known, "derived__a");
-    kprof_strlist_free(&known);
     kprof_catalog_free(catalog);
 }
 

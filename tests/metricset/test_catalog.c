@@ -67,11 +67,10 @@ static int remove_folder(void **state)
 
 static kprof_status load(const char *first, const char *second, kprof_catalog **out)
 {
-    kprof_strlist folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
     assert_true(!first || kprof_strlist_add(&folders, first));
     assert_true(!second || kprof_strlist_add(&folders, second));
     kprof_status status = kprof_catalog_load(&folders, out);
-    kprof_strlist_free(&folders);
     return status;
 }
 
@@ -165,11 +164,9 @@ static char *read_text(const char *path)
 /* The document shows the very file that is loaded here. */
 static void assert_documented(const char *path)
 {
-    char *document = read_text(KPROF_TESTS_DIR "/../docs/metricsets.md");
-    char *text = read_text(path);
+    KPROF_AUTO_FREE char *document = read_text(KPROF_TESTS_DIR "/../docs/metricsets.md");
+    KPROF_AUTO_FREE char *text = read_text(path);
     assert_non_null(strstr(document, text));
-    free(text);
-    free(document);
 }
 
 TEST(test_documented_example)
@@ -302,7 +299,7 @@ TEST(test_folder_that_cannot_be_read)
 TEST(test_huge_files)
 {
     enum { DEEP = 500000, LONG = 2 << 20 };
-    char *text = malloc(LONG + 1);
+    KPROF_AUTO_FREE char *text = malloc(LONG + 1);
     assert_non_null(text);
     memset(text, '[', DEEP);
     text[DEEP] = '\0';
@@ -310,7 +307,6 @@ TEST(test_huge_files)
     memset(text, ' ', LONG);
     text[LONG] = '\0';
     assert_section_fails(text, "is longer than");
-    free(text);
 }
 
 AROUND_ALL(make_folder, remove_folder)

@@ -143,7 +143,7 @@ TEST(test_bound)
 TEST(test_names)
 {
     kprof_expr *expr;
-    kprof_strlist names = KPROF_STRLIST_INIT, required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT, required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_expr_parse(&pool, "x.sum + if_missing(y.sum * x.sum, z) + max(w, x.sum)", &expr), KPROF_OK);
     kprof_expr_names(expr, &names);
     kprof_expr_operands(expr, &required, &optional);
@@ -155,9 +155,6 @@ TEST(test_names)
     assert_false(kprof_strlist_contains(&required, "y.sum"));
     assert_int_equal(optional.count, 2);
     kprof_pool_free(&pool);
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
 }
 
 static void assert_refused(const char *text, const char *reason)
@@ -203,7 +200,7 @@ TEST(test_refused)
 TEST(test_bounded)
 {
     enum { DEEP = 4000, LONG = 20000 };
-    char *text = malloc(LONG + 1);
+    KPROF_AUTO_FREE char *text = malloc(LONG + 1);
     assert_non_null(text);
     memset(text, '(', DEEP);
     text[DEEP] = '\0';
@@ -225,5 +222,4 @@ TEST(test_bounded)
         strcat(text, "1,");
     strcat(text, "1)");
     assert_refused(text, "too many arguments");
-    free(text);
 }

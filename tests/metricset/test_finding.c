@@ -155,7 +155,7 @@ TEST(takes_a_whole_one)
 TEST(bounds_what_it_reads)
 {
     enum { COUNT = 100 };
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&text, MESSAGE ",\"values\":[");
     for (int i = 0; i < COUNT; i++)
         kprof_strbuf_printf(&text, "%s{\"name\":\"v%d\",\"expression\":\"1\"}", i ? "," : "", i);
@@ -167,7 +167,6 @@ TEST(bounds_what_it_reads)
         kprof_strbuf_printf(&text, "%s{\"name\":\"o\"}", i ? "," : "");
     kprof_strbuf_puts(&text, "]}]}");
     assert_refused(text.data, "first: must have 1 to 64 options");
-    kprof_strbuf_free(&text);
 }
 
 static char *read_file(const char *path)
@@ -191,9 +190,8 @@ static void put_at(cJSON *parent, int index, cJSON *value)
         assert_true(cJSON_ReplaceItemInArray(parent, index, value));
         return;
     }
-    char *key = strdup(cJSON_GetArrayItem(parent, index)->string);
+    KPROF_AUTO_FREE char *key = strdup(cJSON_GetArrayItem(parent, index)->string);
     assert_true(cJSON_ReplaceItemInObjectCaseSensitive(parent, key, value));
-    free(key);
 }
 
 /* Put `replacement` in the place of every value below `parent`, one after the other, and read the finding each time. */
@@ -216,13 +214,12 @@ static void hurt(const char *text)
 {
     static const char *const others[] = {"null", "true", "-1e308", "\"\"", "\"{\"", "[]", "{}", "[[\"x\"]]"};
     kprof_finding finding;
-    char *cut = strdup(text);
+    KPROF_AUTO_FREE char *cut = strdup(text);
     for (size_t length = strlen(text) - 2; length > 0; length -= length > 40 ? 37 : 1) {
         cut[length] = '\0';
         assert_int_equal(read_finding(cut, &finding), KPROF_BAD_METRICSET);
         kprof_pool_free(&pool);
     }
-    free(cut);
     cJSON *root = cJSON_Parse(text);
     assert_non_null(root);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -35,9 +35,8 @@ TEST(test_round_trip)
     assert_int_equal(section.tables[0].column_count, 2);
     assert_null(section.tables[0].rows[0].cells[1].name);
     assert_string_equal(section.rooflines[0].roofs[0].traffic.name, "t.sum");
-    char *again = kprof_section_to_json(&section);
+    KPROF_AUTO_FREE char *again = kprof_section_to_json(&section);
     assert_string_equal(again, whole);
-    free(again);
     kprof_pool_free(&pool);
 }
 
@@ -111,7 +110,7 @@ TEST(test_damaged)
 TEST(test_bounded)
 {
     enum { DEEP = 100000, LONG = 9 << 20 };
-    char *text = malloc(LONG + 1);
+    KPROF_AUTO_FREE char *text = malloc(LONG + 1);
     assert_non_null(text);
     memset(text, '[', DEEP);
     text[DEEP] = '\0';
@@ -123,5 +122,4 @@ TEST(test_bounded)
     memset(text + strlen("{\"id\":\""), 'a', 10000);
     strcpy(text + strlen("{\"id\":\"") + 10000, "\",\"name\":\"N\"}");
     assert_refused(text, "id: is longer than");
-    free(text);
 }

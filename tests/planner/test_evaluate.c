@@ -54,10 +54,10 @@ static void read_expected(kprof_strlist *names, kprof_strlist *texts)
 
 TEST(test_recorded_values)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT, texts = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT, texts = KPROF_STRLIST_INIT;
     read_expected(&names, &texts);
     assert_int_equal(names.count, 292);
-    double *values = calloc(names.count, sizeof(*values));
+    KPROF_AUTO_FREE double *values = calloc(names.count, sizeof(*values));
     assert_non_null(values);
     assert_int_equal(kprof_host_evaluate(host, &counters, &names, values), KPROF_OK);
     for (size_t i = 0; i < names.count; i++) {
@@ -66,9 +66,6 @@ TEST(test_recorded_values)
         if (strcmp(text, texts.items[i]) != 0)
             fail_msg("%s is %s, not %s", names.items[i], text, texts.items[i]);
     }
-    free(values);
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&texts);
 }
 
 /* Counters that were not recorded are missing, not 0. */
@@ -152,14 +149,13 @@ TEST(test_sections)
 {
     kprof_catalog *catalog = load_shipped_catalog();
     kprof_plan plan = plan_sections(catalog, "SpeedOfLight", "SpeedOfLight_HierarchicalSingleRooflineChart");
-    double *values = calloc(plan.collect.count, sizeof(*values));
+    KPROF_AUTO_FREE double *values = calloc(plan.collect.count, sizeof(*values));
     assert_non_null(values);
     assert_int_equal(kprof_host_evaluate(host, &counters, &plan.collect, values), KPROF_OK);
     launch_values from = {&plan.collect, values};
     assert_int_equal(plan.section_count, 2);
     check_speed_of_light(&plan.sections[0], &from);
     check_roofline(&plan.sections[1], &from);
-    free(values);
     kprof_plan_free(&plan);
     kprof_catalog_free(catalog);
 }

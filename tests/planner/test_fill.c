@@ -44,7 +44,7 @@ static void place(filled *f, size_t name)
 /* Make the image of what was found, which has each of its metrics in one pass; tell what the passes cost. */
 static kprof_effort read_image(filled *f)
 {
-    kprof_strlist found = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) found = KPROF_STRLIST_INIT;
     kprof_image_variants variants = {.proof = KPROF_STRLIST_INIT};
     for (size_t i = 0; i < NAMES; i++)
         assert_true(!f->found[i] || kprof_strlist_add(&found, names[i]));
@@ -58,7 +58,6 @@ static kprof_effort read_image(filled *f)
     }
     view_free(&view);
     kprof_image_variants_free(&variants);
-    kprof_strlist_free(&found);
     return kprof_packing_effort(&f->packing);
 }
 

@@ -26,7 +26,7 @@ static kprof_status plan_words(const char *words, const kprof_limits *limits, kp
 /* The counters of a plan, then "samples", joined by commas. */
 static void assert_plan(const char *words, const char *expected)
 {
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     kprof_plan plan;
     assert_int_equal(plan_words(words, &(kprof_limits){0}, &plan), KPROF_OK);
     for (size_t i = 0; i < plan.instructions.counters.count; i++)
@@ -39,7 +39,6 @@ static void assert_plan(const char *words, const char *expected)
         assert_false(kprof_instruction_is_word(plan.collect.items[i]));
     for (size_t i = 0; i < plan.shown.count; i++)
         assert_false(kprof_instruction_is_word(plan.shown.items[i]));
-    kprof_strbuf_free(&text);
     kprof_plan_free(&plan);
 }
 

@@ -320,7 +320,7 @@ TEST(test_plans_of_another_size)
 {
     kprof_host_question question = {host, plan_question, &two_passes};
     kprof_planned right = plan_on(host, &two_passes);
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_host_recall(&question, &bytes));
     const size_t cuts[] = {0, 1, bytes.length / 2, bytes.length - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
@@ -331,7 +331,6 @@ TEST(test_plans_of_another_size)
     kprof_host_keep(&question, bytes.data, bytes.length);
     assert_refused(&two_passes);
     assert_right(&two_passes, &right); /* made again */
-    kprof_strbuf_free(&bytes);
     kprof_planned_free(&right);
 }
 
@@ -368,9 +367,8 @@ TEST(test_processes_at_the_same_time)
 static int act_warm(void)
 {
     kprof_host *asked;
-    kprof_strbuf unused = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) unused = KPROF_STRBUF_INIT;
     bool is_foreseen = kprof_cupti_identify(&unused) && !is_loaded("libcupti");
-    kprof_strbuf_free(&unused);
     if (!is_foreseen) /* only the loader can tell where the library is on this machine */
         return SKIPPED;
     if (kprof_host_open("GH100", NULL, &asked) != KPROF_OK)

@@ -63,7 +63,7 @@ static void assert_whole(const kprof_plan *part, const kprof_plan *all)
 
 static void assert_item_measured(const kprof_plan *plan, const kprof_item *item)
 {
-    kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
     if (!item->name)
         return;
     kprof_expr_operands(item->compiled, &required, &optional);
@@ -72,8 +72,6 @@ static void assert_item_measured(const kprof_plan *plan, const kprof_item *item)
         if (!kprof_launch_metric_find(name) && !kprof_strlist_contains(&plan->collect, name))
             fail_msg("%s: %s is shown but not collected", plan->chip, name);
     }
-    kprof_strlist_free(&required);
-    kprof_strlist_free(&optional);
 }
 
 /* In a table of the parts of a throughput, a part that is left out keeps its row beside others that are collected. */

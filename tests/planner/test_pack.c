@@ -75,7 +75,7 @@ static void assert_same_bytes(const kprof_config_image *a, const kprof_config_im
 /* The packed image has each counter of the other in one pass; what else it has are witnesses, in several. */
 static void assert_same_counters(const packed *p, const image_view *plain, const image_view *view)
 {
-    kprof_strlist of_plain = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) of_plain = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < plain->count; i++) {
         for (size_t k = 0; k < plain->passes[i].count; k++)
             assert_true(kprof_strlist_add(&of_plain, plain->passes[i].items[k]));
@@ -87,7 +87,7 @@ static void assert_same_counters(const packed *p, const image_view *plain, const
             passes += kprof_strlist_contains_sorted(&view->passes[k], of_plain.items[i]);
         assert_int_equal(passes, 1);
     }
-    kprof_strlist witnesses = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) witnesses = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < p->plan.variants.witnesses.count; i++)
         assert_int_equal(kprof_host_raw_counters(p->host, p->plan.variants.witnesses.items[i], &witnesses, NULL),
                          KPROF_OK);
@@ -96,8 +96,6 @@ static void assert_same_counters(const packed *p, const image_view *plain, const
             assert_true(kprof_strlist_contains_sorted(&of_plain, view->passes[i].items[k]) !=
                         kprof_strlist_contains(&witnesses, view->passes[i].items[k]));
     }
-    kprof_strlist_free(&witnesses);
-    kprof_strlist_free(&of_plain);
 }
 
 static void assert_is_a_place(const kprof_packing *packing, size_t counter)
@@ -217,7 +215,7 @@ static bool raises_no_price(kprof_effort ours, kprof_effort plain)
 /* Each counter has a pass and a place, and the counters of each pass go together: those of the SMs, and the others. */
 static void assert_schedulable(const kprof_packing *packing)
 {
-    kprof_placed_counter *list = calloc(packing->names.count, sizeof *list);
+    KPROF_AUTO_FREE kprof_placed_counter *list = calloc(packing->names.count, sizeof *list);
     assert_non_null(list);
     for (size_t i = 0; i < 2 * packing->now.pass_count; i++) {
         bool fits = false;
@@ -234,7 +232,6 @@ static void assert_schedulable(const kprof_packing *packing)
             assert_int_equal(kprof_raw_config_takes(packing->config, list, count, &fits), KPROF_OK);
         assert_true(fits || count == 0);
     }
-    free(list);
 }
 
 static void assert_no_empty_pass(const kprof_packing *packing)
@@ -276,7 +273,7 @@ TEST(test_a_pass_is_emptied)
     assert_non_null(file);
     assert_non_null(fgets(names, sizeof names, file));
     fclose(file);
-    kprof_strlist list = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) list = KPROF_STRLIST_INIT;
     for (char *rest, *name = strtok_r(names, ",\n", &rest); name; name = strtok_r(NULL, ",\n", &rest))
         assert_true(kprof_strlist_add(&list, name));
     kprof_host *host;
@@ -292,7 +289,6 @@ TEST(test_a_pass_is_emptied)
     kprof_packing_free(&packing);
     kprof_config_image_free(&image);
     kprof_host_close(host);
-    kprof_strlist_free(&list);
 }
 
 /* Passes cost less where anything can be gathered. */

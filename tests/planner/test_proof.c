@@ -50,7 +50,7 @@ static void assert_same_names(const kprof_strlist *a, const kprof_strlist *b)
 static void assert_proved(const proved *p, unsigned bits)
 {
     const kprof_image_variants *variants = &p->planned.variants;
-    kprof_strlist wanted = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) wanted = KPROF_STRLIST_INIT;
     image_view before = view_image(&variants->items[bits]);
     image_view after = view_image(&variants->items[bits | KPROF_IMAGE_PROVED]);
     assert_int_equal(variants->proof.count, KPROF_PROOF_READS + 1);
@@ -70,7 +70,6 @@ static void assert_proved(const proved *p, unsigned bits)
         for (size_t pass = 0; pass < before.count; pass++)
             assert_false(kprof_strlist_contains_sorted(&before.passes[pass], wanted.items[i]));
     }
-    kprof_strlist_free(&wanted);
     view_free(&before);
     view_free(&after);
 }

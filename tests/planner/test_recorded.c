@@ -47,8 +47,8 @@ static size_t count_different(const kprof_strlist *names, const kprof_strlist *t
 
 int main(int argc, char **argv)
 {
-    kprof_strbuf image = KPROF_STRBUF_INIT;
-    kprof_strlist names = KPROF_STRLIST_INIT, texts = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) image = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT, texts = KPROF_STRLIST_INIT;
     kprof_host *host = NULL;
     if (!cupti_is_here())
         return SKIPPED;
@@ -56,16 +56,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: test_recorded IMAGE VALUES\n");
         return 2;
     }
-    double *values = calloc(names.count, sizeof *values);
+    KPROF_AUTO_FREE double *values = calloc(names.count, sizeof *values);
     kprof_counter_data counters = {(const uint8_t *)image.data, image.length, 0};
     bool evaluated = values && kprof_host_open("GH100", NULL, &host) == KPROF_OK &&
                      kprof_host_evaluate(host, &counters, &names, values) == KPROF_OK;
     size_t different = evaluated ? count_different(&names, &texts, values) : names.count;
     printf("%zu values, %zu different\n", names.count, different);
     kprof_host_close(host);
-    free(values);
-    kprof_strbuf_free(&image);
-    kprof_strlist_free(&names);
-    kprof_strlist_free(&texts);
     return different == 0 ? 0 : 1;
 }

@@ -37,7 +37,7 @@ static void release(scheduled *s)
 static void assert_whole(const scheduled *s)
 {
     const kprof_schedule *schedule = &s->schedule;
-    bool *used = calloc(schedule->pass_count, sizeof *used);
+    KPROF_AUTO_FREE bool *used = calloc(schedule->pass_count, sizeof *used);
     assert_non_null(used);
     assert_int_equal(schedule->pass_count, s->plan.pass_count);
     assert_int_equal(schedule->metric_count, s->plan.collect.count + s->plan.variants.witnesses.count);
@@ -58,7 +58,6 @@ static void assert_whole(const scheduled *s)
     for (size_t i = 0; i < schedule->pass_count; i++)
         assert_true(used[i] && schedule->passes[i].counters == view.passes[i].count + (i == 0));
     view_free(&view);
-    free(used);
 }
 
 TEST(test_shipped_sets)

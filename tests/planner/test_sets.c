@@ -312,7 +312,7 @@ static bool check_chips(const kprof_catalog *catalog, const kprof_strlist *chips
 
 int main(int argc, char **argv)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT, folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT, folders = KPROF_STRLIST_INIT;
     kprof_catalog *catalog = NULL;
     kprof_status status = kprof_host_chips(&chips);
     if (status == KPROF_UNSUPPORTED)
@@ -320,7 +320,5 @@ int main(int argc, char **argv)
     bool good = status == KPROF_OK && argc == 2 && kprof_strlist_add(&folders, KPROF_METRICSETS_DIR) &&
                 kprof_catalog_load(&folders, &catalog) == KPROF_OK && check_chips(catalog, &chips, argv[1]);
     kprof_catalog_free(catalog);
-    kprof_strlist_free(&chips);
-    kprof_strlist_free(&folders);
     return good ? 0 : 1;
 }

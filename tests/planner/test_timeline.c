@@ -67,7 +67,7 @@ static void assert_same(const kprof_timeline_plan *a, const kprof_timeline_plan 
 static void plan_on(const char *chip)
 {
     kprof_host *host = open_chip(chip);
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_timeline_plan plan, again, one;
     assert_true(kprof_host_can_sample(host, tried[0]));
     assert_false(kprof_host_can_sample(host, "lts__t_sector_hit_rate.pct"));
@@ -89,18 +89,16 @@ static void plan_on(const char *chip)
     kprof_timeline_free(&plan);
     kprof_timeline_free(&again);
     kprof_timeline_free(&one);
-    kprof_strlist_free(&names);
     kprof_host_close(host);
 }
 
 TEST(test_each_chip_samples_in_passes)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
     for (size_t i = 0; i < chips.count; i++)
         if (tries_chip(chips.items[i]))
             plan_on(chips.items[i]);
-    kprof_strlist_free(&chips);
 }
 
 TEST(test_nothing_takes_no_pass)
@@ -172,7 +170,7 @@ static void sample_program_on(const kprof_catalog *catalog, const char *chip)
 
 TEST(test_each_chip_samples_programs)
 {
-    kprof_strlist chips = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     kprof_catalog *catalog = load_shipped_catalog();
     kprof_plan plan;
     assert_non_null(catalog);
@@ -187,7 +185,6 @@ TEST(test_each_chip_samples_programs)
                      KPROF_UNSUPPORTED);
     kprof_host_close(host);
     kprof_catalog_free(catalog);
-    kprof_strlist_free(&chips);
 }
 
 ONLY_WHERE(cupti_is_here)

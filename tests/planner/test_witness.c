@@ -89,7 +89,7 @@ static void assert_cheap(const witnessed *w)
 /* No counter of a witness is one that a value depends on. */
 static void assert_apart(const witnessed *w)
 {
-    kprof_strlist taken = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) taken = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < w->planned.collect.count; i++)
         assert_int_equal(kprof_host_raw_counters(w->host, w->planned.collect.items[i], &taken, &taken), KPROF_OK);
     for (size_t i = 0; i < w->planned.variants.witnesses.count; i++) {
@@ -100,7 +100,6 @@ static void assert_apart(const witnessed *w)
             assert_false(kprof_strlist_contains(&taken, counters.items[k]));
         kprof_strlist_free(&counters);
     }
-    kprof_strlist_free(&taken);
 }
 
 static void assert_witnesses(const witnessed *w)

@@ -51,7 +51,7 @@ static void name_metric(char name[128], size_t index)
 /* One section that shows every metric. */
 static void make_section(const bench_setup *bench, kprof_pool *pool, kprof_section *section)
 {
-    kprof_strbuf json = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) json = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&json, "{\"id\":\"Bench\",\"name\":\"Benchmark\",\"items\":[");
     for (size_t i = 0; i < bench->metrics; i++) {
         char name[128];
@@ -62,7 +62,6 @@ static void make_section(const bench_setup *bench, kprof_pool *pool, kprof_secti
     kprof_strbuf_puts(&json, "]}");
     must(kprof_section_from_json(&(kprof_json_place){.name = "stored section", .pool = pool}, json.data, section),
          "section");
-    kprof_strbuf_free(&json);
 }
 
 static void put_process(const bench_setup *bench, kprof_ingest *ingest)
@@ -157,7 +156,7 @@ static void print_report(const bench_setup *bench, const kprof_print_options *op
 /* With the shipped findings, which are read each time, as a command does. */
 static void print_with_findings(const bench_setup *bench, const kprof_print_options *options)
 {
-    kprof_strlist folders = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) folders = KPROF_STRLIST_INIT;
     kprof_catalog *catalog = NULL;
     kprof_finding_list findings;
     kprof_print_options print = *options;
@@ -169,7 +168,6 @@ static void print_with_findings(const bench_setup *bench, const kprof_print_opti
     print_report(bench, &print);
     free(findings.items);
     kprof_catalog_free(catalog);
-    kprof_strlist_free(&folders);
 }
 
 /* Compare the report with itself; all metrics if that is asked for. */

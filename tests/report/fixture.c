@@ -80,12 +80,11 @@ static void load_section(const char *name, kprof_plan *plan)
 {
     char path[1024];
     snprintf(path, sizeof path, KPROF_TESTS_DIR "/golden/sections/%s", name);
-    char *json = fixture_read(path, NULL);
+    KPROF_AUTO_FREE char *json = fixture_read(path, NULL);
     assert_non_null(json);
     assert_int_equal(kprof_section_from_json(&(kprof_json_place){.name = "stored section", .pool = &plan->pool}, json,
                                              &plan->sections[plan->section_count++]),
                      KPROF_OK);
-    free(json);
 }
 
 kprof_plan fixture_plan_make(const fixture_metrics *metrics)
@@ -472,11 +471,10 @@ void fixture_assert_golden(const char *name, const char *text)
         assert_true(fputs(text, file) >= 0);
         assert_int_equal(fclose(file), 0);
     }
-    char *expected = fixture_read(path, NULL);
+    KPROF_AUTO_FREE char *expected = fixture_read(path, NULL);
     if (!expected)
         fail_msg("%s is missing: run tests/golden/update.sh", path);
     const bool is_same = strcmp(text, expected) == 0;
-    free(expected);
     if (!is_same)
         fail_msg("%s differs:\n%s", path, text);
 }

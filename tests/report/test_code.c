@@ -27,12 +27,11 @@ static log_capture said;
 static void copy_fixture(void)
 {
     size_t size;
-    char *content = fixture_read(SOURCE_FOLDER "/source.kprof", &size);
+    KPROF_AUTO_FREE char *content = fixture_read(SOURCE_FOLDER "/source.kprof", &size);
     FILE *file = fopen(path, "wb");
     assert_true(content && file);
     assert_int_equal(fwrite(content, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
-    free(content);
 }
 
 static void execute(const char *sql)
@@ -271,7 +270,7 @@ TEST(test_sums_that_findings_read)
 {
     opened of;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    double *measured = calloc(of.model.metric_count, sizeof *measured);
+    KPROF_AUTO_FREE double *measured = calloc(of.model.metric_count, sizeof *measured);
     kprof_place_finder *finder = kprof_place_finder_new(&of.profiles);
     const kprof_place_values sums = kprof_places_values(finder, of.code.profile, measured);
     const double *load = kprof_profiled_values(&of.code, 4);
@@ -280,7 +279,6 @@ TEST(test_sums_that_findings_read)
     assert_float_equal(sums.counters[KPROF_COUNTER_SAMPLES], number(&of, of.code.totals, KPROF_NUMBER_SAMPLES), 0);
     assert_float_equal(sums.counters[KPROF_COUNTER_SAMPLES_UNISSUED],
                        number(&of, of.code.totals, KPROF_NUMBER_UNISSUED), 0);
-    free(measured);
     close_code(&of);
 }
 
@@ -409,7 +407,7 @@ TEST(test_hot_line_of_a_wait_that_is_told_later)
 {
     opened of;
     kprof_hot_lines hot;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     execute("UPDATE instruction_value SET value=0 WHERE function_id=2 AND offset=0xc0");
     execute("INSERT OR REPLACE INTO instruction_value SELECT profile_id, 2, 0xc0, metric_id, 100000 FROM "
             "instruction_value JOIN metric ON metric.id=metric_id WHERE function_id=2 AND offset=0xa0 AND "
@@ -422,7 +420,6 @@ TEST(test_hot_line_of_a_wait_that_is_told_later)
     kprof_hot_line_describe(&hot.items[0], &text);
     assert_non_null(strstr(text.data, "of the samples (Barrier at standard.py:170)"));
     assert_string_equal(hot.items[1].caused_at, "");
-    kprof_strbuf_free(&text);
     close_code(&of);
 }
 
@@ -540,10 +537,9 @@ TEST(test_rows_without_heat)
     const kprof_print_options options = {
         .page = KPROF_PAGE_SOURCE, .top = 3, .sort = KPROF_SORT_CONFLICTS, .filter = &filter};
     assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
-    char *text = fixture_print(of.report, &options, &status);
+    KPROF_AUTO_FREE char *text = fixture_print(of.report, &options, &status);
     assert_int_equal(status, KPROF_OK);
     assert_non_null(strstr(text, "that they are sorted by is 0 in all of them: Bank conflicts"));
-    free(text);
     close_code(&of);
 }
 
@@ -565,12 +561,11 @@ TEST(test_two_functions)
                                          .source_view = KPROF_VIEW_SASS,
                                          .all_rows = true,
                                          .filter = &filter};
-    char *text = fixture_print(of.report, &options, &status);
+    KPROF_AUTO_FREE char *text = fixture_print(of.report, &options, &status);
     assert_int_equal(status, KPROF_OK);
     const char *last = strstr(text, "\n\"0x1f0\","), *next = strstr(text, "\n\"0x200\","),
                *far = strstr(text, "\n\"0x210\",");
     assert_true(last && next > last && far > next);
-    free(text);
     close_code(&of);
 }
 
@@ -669,7 +664,7 @@ TEST(test_texts_of_files)
     assert_int_equal(unlink(file_path), 0);
     write_text("vectorAdd.cu", "another one\n");
     expect_text(KPROF_SOURCE_CHANGED, &below);
-    char *text = fixture_read(target, NULL);
+    KPROF_AUTO_FREE char *text = fixture_read(target, NULL);
     snprintf(file_path, sizeof file_path, "%s/deep", folder);
     assert_int_equal(mkdir(file_path, 0700), 0);
     write_text("deep/vectorAdd.cu", text);
@@ -677,7 +672,6 @@ TEST(test_texts_of_files)
     text[strlen(text) - 3] = '?'; /* of the same size */
     write_text("deep/vectorAdd.cu", text);
     expect_text(KPROF_SOURCE_CHANGED, &below);
-    free(text);
 }
 
 /* Of files of one name in several folders comes first the one whose folders are called as where it was compiled. */
@@ -915,10 +909,9 @@ TEST(test_brief_stays_small)
 TEST(test_brief_with_a_long_name_has_lines)
 {
     execute("UPDATE kernel SET function=replace(hex(zeroblob(100)), '00', 'softmax_')");
-    char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
+    KPROF_AUTO_FREE char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
     assert_non_null(strstr(text, "\"function\":null"));
     assert_non_null(strstr(text, "{\"at\":\"softmax.py:14\""));
-    free(text);
 }
 
 TEST(test_brief_has_whole_names_where_there_is_room)
@@ -940,21 +933,19 @@ TEST(test_calls_of_a_function_are_told_apart)
 {
     execute("UPDATE code_line SET depth=1 WHERE function_id=1 AND line>=6;"
             "INSERT INTO code_line SELECT 1, offset, 0, 3, 50, 'add' FROM code_line WHERE function_id=1 AND depth=1");
-    char *text = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_JSON);
+    KPROF_AUTO_FREE char *text = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_JSON);
     assert_non_null(strstr(text, "\"line\":50,\"called_from\":\"vectorAdd.cu:8\",\"waits_for\":"));
     assert_null(strstr(text, "\"called_from\":\"vectorAdd.cu:6\""));
-    free(text);
 }
 
 /* Compilers say line 0 of what is of no line: no page names that. */
 TEST(test_line_zero)
 {
     execute("UPDATE code_line SET line=0");
-    char *text = print_page(KPROF_PAGE_SOURCE, KPROF_FORMAT_CSV);
+    KPROF_AUTO_FREE char *text = print_page(KPROF_PAGE_SOURCE, KPROF_FORMAT_CSV);
     assert_non_null(strstr(text, "no line"));
     assert_non_null(strstr(text, "LDG.E R4, desc[UR4][R2.64] at 0x0040"));
     assert_null(strstr(text, ".py:0"));
-    free(text);
 }
 
 int main(int argc, char **argv)

@@ -460,11 +460,10 @@ TEST(test_ptx)
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     const kprof_print_options options = {.page = KPROF_PAGE_SOURCE, .all_rows = true, .source_view = KPROF_VIEW_PTX};
     kprof_status status;
-    char *text = fixture_print(report, &options, &status);
+    KPROF_AUTO_FREE char *text = fixture_print(report, &options, &status);
     assert_int_equal(status, KPROF_OK);
     assert_non_null(strstr(text, ".ptx:16 "));
     assert_non_null(strstr(text, "    ld.global.f32 %f1, [%rd3];\n"));
-    free(text);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     report = NULL;
 }

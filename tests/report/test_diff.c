@@ -434,9 +434,8 @@ static void check_golden(void **state)
 {
     const golden_case *test = *state;
     kprof_diff_outcome outcome = {0};
-    char *printed = print_diff((const char *[2]){before_path, after_path}, test, &outcome);
+    KPROF_AUTO_FREE char *printed = print_diff((const char *[2]){before_path, after_path}, test, &outcome);
     fixture_assert_golden(test->name, printed);
-    free(printed);
 }
 
 /* Two runs of one program, told apart by their noise alone. */
@@ -456,9 +455,8 @@ TEST(reports_of_one_program_are_the_same)
         assert_int_equal(strstr(text, "multiplexed, replayed before") != NULL, seed == 13);
         free(text);
     }
-    char *text = print_diff((const char *[2]){second, second}, &plain, &(kprof_diff_outcome){0});
+    KPROF_AUTO_FREE char *text = print_diff((const char *[2]){second, second}, &plain, &(kprof_diff_outcome){0});
     assert_non_null(strstr(text, "\"note\":\"multiplexed\""));
-    free(text);
     unlink(second);
 }
 

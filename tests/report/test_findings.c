@@ -64,14 +64,13 @@ static void expect_found(const kprof_found *found, const cJSON *expected)
 {
     const cJSON *gain = cJSON_GetObjectItem(expected, "gain");
     const char *says = cJSON_GetStringValue(cJSON_GetObjectItem(expected, "says"));
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     assert_int_equal(found->state, KPROF_FOUND);
     kprof_found_say(found, false, &text);
     if (!strstr(text.data, says))
         fail_msg("%s says \"%s\", not \"%s\"", found->finding->id, text.data, says);
     if (strstr(text.data, "n/a"))
         fail_msg("%s says \"%s\"", found->finding->id, text.data);
-    kprof_strbuf_free(&text);
     assert_true(cJSON_IsNull(gain) == (found->finding->gain == NULL));
     if (!cJSON_IsNull(gain) && !(fabs(found->gain_pct - gain->valuedouble) < 1e-9))
         fail_msg("%s is worth %.15g, not %.15g", found->finding->id, found->gain_pct, gain->valuedouble);
@@ -81,14 +80,13 @@ static void expect_found(const kprof_found *found, const cJSON *expected)
 static void expect_unknown(const kprof_finding_list *findings, const made_launch *launch, const char *missing)
 {
     kprof_rules *rules;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     const kprof_found *found = &apply(findings, launch, &rules)->items[0];
     if (found->state != KPROF_FOUND_UNKNOWN)
         fail_msg("%s is evaluated without %s", found->finding->id, missing);
     kprof_found_missing(found, &names);
     if (!kprof_strlist_contains(&names, missing))
         fail_msg("%s does not tell that %s is missing", found->finding->id, missing);
-    kprof_strlist_free(&names);
     kprof_pool_free(&rules_pool);
 }
 
@@ -133,8 +131,8 @@ static void check_text(const kprof_found *found, const cJSON *one, const char *w
     const char *says = cJSON_GetStringValue(cJSON_GetObjectItem(one, "says"));
     const char *next = cJSON_GetStringValue(cJSON_GetObjectItem(one, "next"));
     const cJSON *gain = cJSON_GetObjectItem(one, "gain"), *missing = cJSON_GetObjectItem(one, "missing");
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_found_say(found, false, &text);
     if (found->state == KPROF_FOUND && strstr(text.data, "n/a"))
         fail_msg("%s %s \"%s\"", found->finding->id, why, text.data);
@@ -147,8 +145,6 @@ static void check_text(const kprof_found *found, const cJSON *one, const char *w
     kprof_found_missing(found, &names);
     if (missing && !kprof_strlist_contains(&names, missing->valuestring))
         fail_msg("%s %s It does not lack %s", found->finding->id, why, missing->valuestring);
-    kprof_strlist_free(&names);
-    kprof_strbuf_free(&text);
 }
 
 /* One of `more`: the values of `found` with others in their place. */
@@ -181,7 +177,7 @@ static void check_shipped(const kprof_finding *finding)
     const kprof_finding *items[] = {finding};
     const kprof_finding_list findings = {items, 1};
     snprintf(path, sizeof path, KPROF_TESTS_DIR "/report/findings/%s.json", finding->id);
-    char *text = fixture_read(path, NULL);
+    KPROF_AUTO_FREE char *text = fixture_read(path, NULL);
     cJSON *cases = text ? cJSON_Parse(text) : NULL;
     if (!cases)
         fail_msg("%s: a finding without cases", path);
@@ -204,7 +200,6 @@ static void check_shipped(const kprof_finding *finding)
     }
     free_launch(&launch);
     cJSON_Delete(cases);
-    free(text);
 }
 
 TEST(shipped_findings)
@@ -227,7 +222,7 @@ static void check_launch(const kprof_finding_list *list, const cJSON *made)
                                        [KPROF_ROW_NEXT] = "next"};
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(made, "name"));
     const cJSON *found = cJSON_GetObjectItem(made, "found"), *rows = cJSON_GetObjectItem(made, "rows"), *id;
-    kprof_strlist ids = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) ids = KPROF_STRLIST_INIT;
     kprof_rules *rules;
     made_launch launch = {0};
     set_values(&launch, cJSON_GetObjectItem(made, "values"));
@@ -254,7 +249,6 @@ static void check_launch(const kprof_finding_list *list, const cJSON *made)
         if (cJSON_GetObjectItem(rows, keys[row]))
             expect_line(all, row, cJSON_GetObjectItem(rows, keys[row]), name);
     }
-    kprof_strlist_free(&ids);
     kprof_pool_free(&rules_pool);
     free_launch(&launch);
 }
@@ -264,7 +258,7 @@ TEST(shipped_verdicts)
 {
     kprof_finding_list list;
     kprof_catalog *catalog = fixture_findings_load(true, &list);
-    char *text = fixture_read(KPROF_TESTS_DIR "/report/verdicts.json", NULL);
+    KPROF_AUTO_FREE char *text = fixture_read(KPROF_TESTS_DIR "/report/verdicts.json", NULL);
     cJSON *launches = cJSON_Parse(text);
     const cJSON *made;
     assert_true(cJSON_GetArraySize(launches) > 0);
@@ -273,7 +267,6 @@ TEST(shipped_verdicts)
         check_launch(&list, made);
     }
     cJSON_Delete(launches);
-    free(text);
     free(list.items);
     kprof_catalog_free(catalog);
 }
@@ -294,13 +287,12 @@ static void expect_choice(kprof_finding *finding, double a, double b, const char
     kprof_rules *rules;
     made_launch launch = {0};
     const kprof_finding *items[] = {finding};
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     set_value(&launch, "a__x", a);
     set_value(&launch, "b__x", b);
     const kprof_found *found = &apply(&(kprof_finding_list){items, 1}, &launch, &rules)->items[0];
     kprof_found_say(found, false, &text);
     assert_string_equal(text.data, expected);
-    kprof_strbuf_free(&text);
     kprof_pool_free(&rules_pool);
     free_launch(&launch);
 }
@@ -328,8 +320,8 @@ TEST(growing_texts_are_cut)
     kprof_rules *rules;
     made_launch launch = {0};
     const kprof_finding *items[] = {&finding};
-    kprof_strbuf json = KPROF_STRBUF_INIT, text = KPROF_STRBUF_INIT;
-    kprof_strlist missing = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) json = KPROF_STRBUF_INIT, text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strlist) missing = KPROF_STRLIST_INIT;
     kprof_strbuf_puts(&json, "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"sections\":[\"S\"],\"confidence\":\"low\","
                              "\"values\":[{\"name\":\"v0\",\"first\":[{\"name\":\"o\",\"text\":\"ab\"}]},"
                              "{\"name\":\"w0\",\"expression\":\"a__x\"}");
@@ -346,9 +338,6 @@ TEST(growing_texts_are_cut)
     assert_in_range(text.length, 100, 2000);
     kprof_found_missing(found, &missing);
     assert_int_equal(missing.count, 1);
-    kprof_strlist_free(&missing);
-    kprof_strbuf_free(&text);
-    kprof_strbuf_free(&json);
     kprof_pool_free(&rules_pool);
     kprof_pool_free(&pool);
     cJSON_Delete(value);
@@ -368,10 +357,9 @@ static void assert_tells(const char *text, kprof_print_options options, const ch
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     const kprof_finding *items[] = {&finding};
     options.findings = &(kprof_finding_list){items, 1};
-    char *page = fixture_print(report, &options, &status);
+    KPROF_AUTO_FREE char *page = fixture_print(report, &options, &status);
     assert_int_equal(status, KPROF_OK);
     assert_non_null(strstr(page, wanted));
-    free(page);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     unlink(path);
     kprof_pool_free(&pool);

@@ -30,11 +30,10 @@ static void check_golden(void **state)
     kprof_report *report = NULL;
     kprof_status status;
     assert_int_equal(kprof_report_open(check->report, &report), KPROF_OK);
-    char *printed = fixture_print(report, &check->test->options, &status);
+    KPROF_AUTO_FREE char *printed = fixture_print(report, &check->test->options, &status);
     assert_int_equal(status, KPROF_OK);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     fixture_assert_golden(check->test->name, printed);
-    free(printed);
 }
 
 static const kprof_condition long_launches = {.text = (char *)"duration>65us",

@@ -146,7 +146,7 @@ TEST(test_truncated)
     size_t size;
     fixture_write(path);
     assert_true(print_all());
-    char *whole = fixture_read(path, &size);
+    KPROF_AUTO_FREE char *whole = fixture_read(path, &size);
     for (size_t cut = 0; cut < size; cut += cut < 200 ? 13 : 1021) {
         write_file(whole, cut);
         expect_refused("");
@@ -157,7 +157,6 @@ TEST(test_truncated)
     }
     write_file(whole, size - 1);
     expect_refused("cut short");
-    free(whole);
 }
 
 static uint64_t next_random(uint64_t *state)
@@ -172,7 +171,7 @@ static void flip_bytes(uint64_t random, int times)
 {
     size_t size;
     fixture_write(path);
-    char *whole = fixture_read(path, &size);
+    KPROF_AUTO_FREE char *whole = fixture_read(path, &size);
     unsigned refused = 0;
     for (int i = 0; i < times; i++) {
         char *damaged = malloc(size);
@@ -189,7 +188,6 @@ static void flip_bytes(uint64_t random, int times)
         refused += !print_all();
     }
     assert_true(refused > 0);
-    free(whole);
 }
 
 TEST(test_flipped_bytes)
@@ -450,10 +448,9 @@ static char *print_one(kprof_page page, kprof_format format, bool csv_safe)
 
 static void expect_printed(kprof_format format, const char *words)
 {
-    char *text = print_one(KPROF_PAGE_DETAILS, format, false);
+    KPROF_AUTO_FREE char *text = print_one(KPROF_PAGE_DETAILS, format, false);
     if (!strstr(text, words))
         fail_msg("\"%s\" is not in: %.2000s", words, text);
-    free(text);
 }
 
 /* People read escapes that cannot be mistaken, programs get the name itself. */
@@ -529,9 +526,8 @@ TEST(test_formulas)
         free(safe);
         free(plain);
     }
-    char *safe = print_one(KPROF_PAGE_SUMMARY, KPROF_FORMAT_CSV, true);
+    KPROF_AUTO_FREE char *safe = print_one(KPROF_PAGE_SUMMARY, KPROF_FORMAT_CSV, true);
     assert_non_null(strstr(safe, "\"'=HYPERLINK(\"\"http://a\"\")\""));
-    free(safe);
 }
 
 /* Refused when it is opened or printed, in words that name the file, what it holds too much of, and what else to do. */

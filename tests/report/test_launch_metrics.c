@@ -243,7 +243,7 @@ static double item_of(launch_setup *made, const char *section, const char *name)
     KPROF_AUTO(kprof_pool) pool = {0};
     kprof_expr *expression = NULL;
     snprintf(path, sizeof path, "%s/sections/%s.json", KPROF_METRICSETS_DIR, section);
-    char *text = fixture_read(path, &size);
+    KPROF_AUTO_FREE char *text = fixture_read(path, &size);
     cJSON *whole = cJSON_ParseWithLength(text, size);
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(whole, "items"))
     {
@@ -253,7 +253,6 @@ static double item_of(launch_setup *made, const char *section, const char *name)
                              KPROF_OK);
     }
     cJSON_Delete(whole);
-    free(text);
     assert_non_null(expression);
     return kprof_expr_evaluate(expression, look_up, made);
 }

@@ -108,7 +108,7 @@ static void find(const char *text, char mark, size_t at[2])
 TEST(test_points_stand_where_they_belong)
 {
     const drawn_point points[] = {{0.1e12, 1e12}, {0.3e12, 3e12}, {60e12, 1e12}};
-    char *text = draw(points, 3, 100);
+    KPROF_AUTO_FREE char *text = draw(points, 3, 100);
     assert_non_null(strstr(text, "FP32 100 TFLOP/s"));
     assert_non_null(strstr(text, "DRAM 4 TB/s"));
     assert_non_null(strstr(text, "FLOP/byte"));
@@ -120,7 +120,6 @@ TEST(test_points_stand_where_they_belong)
     assert_int_equal(fast[1], slow[1]);
     assert_true(intense[0] < fast[0]);
     assert_true(intense[1] > slow[1]); /* more work per byte: further right */
-    free(text);
 }
 
 TEST(test_extremes_are_drawn_inside)

@@ -142,9 +142,8 @@ TEST(test_columns_of_a_later_version)
     const kprof_report old = {.version = 0};
     kprof_model_process process;
     memset(&process, 0x55, sizeof process);
-    char *sql = kprof_rows_definition("process", old.version);
+    KPROF_AUTO_FREE char *sql = kprof_rows_definition("process", old.version);
     assert_string_equal(sql, "CREATE TABLE process(id INTEGER PRIMARY KEY)");
-    free(sql);
     KPROF_AUTO(kprof_pool) texts = {0};
     kprof_rows_read(&(kprof_row_source){&old, NULL, &texts}, KPROF_ROWS_PROCESS, &process);
     assert_int_equal(process.launches, -1);

@@ -143,7 +143,7 @@ TEST_WITH(test_joined, set_up, tear_down)
 TEST_WITH(test_partial_sample, set_up, tear_down)
 {
     walk_result result;
-    kprof_strbuf note = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) note = KPROF_STRBUF_INIT;
     execute("UPDATE launch SET passes=4 WHERE id=(SELECT max(id) FROM launch WHERE id<9 AND measured>0)");
     walk(NULL, &result);
     assert_int_equal(result.launches[1].samples.partial, 1);
@@ -151,7 +151,6 @@ TEST_WITH(test_partial_sample, set_up, tear_down)
     assert_int_equal(result.launches[2].samples.partial, 0);
     kprof_samples_note(&(kprof_model){0}, &(kprof_model_samples){.count = 4, .partial = 1, .read = 4}, &note);
     assert_string_equal(note.data, "1 of 4 samples lacks passes, so some values are of fewer samples");
-    kprof_strbuf_free(&note);
 }
 
 TEST_WITH(test_all_set_apart, set_up, tear_down)

@@ -397,10 +397,9 @@ TEST(test_print_while_writing)
     fixture_begin_process(ingest, &metrics);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
     fixture_store(ingest, &record);
-    char *text = fixture_print(report, &(kprof_print_options){.page = KPROF_PAGE_DETAILS}, &status);
+    KPROF_AUTO_FREE char *text = fixture_print(report, &(kprof_print_options){.page = KPROF_PAGE_DETAILS}, &status);
     assert_int_equal(status, KPROF_OK);
     assert_non_null(strstr(text, "62.46 us"));
-    free(text);
     kprof_ingest_free(ingest);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
@@ -408,11 +407,10 @@ TEST(test_print_while_writing)
 static void expect_printed(kprof_report *report, kprof_print_options options, const char *text)
 {
     kprof_status status;
-    char *printed = fixture_print(report, &options, &status);
+    KPROF_AUTO_FREE char *printed = fixture_print(report, &options, &status);
     assert_int_equal(status, KPROF_OK);
     if (!strstr(printed, text))
         fail_msg("\"%s\" is not in:\n%.2000s", text, printed);
-    free(printed);
 }
 
 /* A graph as a whole has no shape: such values are missing in all formats, not 0. */
@@ -791,9 +789,8 @@ static void expect_launches(int at_least)
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     assert_int_equal(kprof_report_count(report, &counts), KPROF_OK);
     assert_int_equal(counts.profiled, at_least);
-    char *text = fixture_print(report, &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status);
+    KPROF_AUTO_FREE char *text = fixture_print(report, &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status);
     assert_int_equal(status, KPROF_OK);
-    free(text);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 

@@ -223,8 +223,8 @@ TEST(test_texts_as_values)
     const kprof_model_walk walk = {report, &model, NULL, true};
     kprof_value_reader_open(&walk, &reader);
     assert_int_equal(report->status, KPROF_OK);
-    double *values = calloc(model.metric_count, sizeof *values);
-    bool *asked = calloc(model.metric_count, sizeof *asked);
+    KPROF_AUTO_FREE double *values = calloc(model.metric_count, sizeof *values);
+    KPROF_AUTO_FREE bool *asked = calloc(model.metric_count, sizeof *asked);
     kprof_status status = KPROF_OK;
     for (int i = 0; i < 10 && status == KPROF_OK; i++)
         status = kprof_value_reader_read(&reader, 0, values, asked);
@@ -233,8 +233,6 @@ TEST(test_texts_as_values)
     kprof_value_reader_close(&reader);
     kprof_model_free(&model);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
-    free(values);
-    free(asked);
 }
 
 static int set_up(void **state)

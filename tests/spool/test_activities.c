@@ -54,7 +54,7 @@ TEST(every_number_survives)
 
 TEST(a_kernel_takes_few_bytes)
 {
-    kprof_strbuf block = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) block = KPROF_STRBUF_INIT;
     kprof_activity_history history = {0};
     kprof_activity kernel = {.kind = KPROF_ACTIVITY_KERNEL};
     kernel.kernel =
@@ -67,7 +67,6 @@ TEST(a_kernel_takes_few_bytes)
         kprof_activity_encode(&history, &kernel, &block);
     }
     assert_in_range(block.length, 1000, 16000);
-    kprof_strbuf_free(&block);
 }
 
 static size_t count_activities(const uint8_t *data, size_t size, bool *failed)

@@ -43,13 +43,11 @@ static kprof_strbuf make_spool(size_t *ends)
 /* Equal when they encode to the same bytes: the format has one encoding for each record. */
 static void assert_record_equal(const kprof_record *a, const kprof_record *b)
 {
-    kprof_strbuf x = KPROF_STRBUF_INIT, y = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) x = KPROF_STRBUF_INIT, y = KPROF_STRBUF_INIT;
     assert_true(kprof_spool_encode_record(a, &x));
     assert_true(kprof_spool_encode_record(b, &y));
     assert_int_equal(x.length, y.length);
     assert_memory_equal(x.data, y.data, x.length);
-    kprof_strbuf_free(&x);
-    kprof_strbuf_free(&y);
 }
 
 /* Read the file, comparing with the samples; returns how many records came, and how it ended. */
@@ -281,7 +279,7 @@ static void put_raw(kprof_strbuf *bytes, uint32_t type, const void *payload, siz
 
 TEST(unknown_types_are_skipped)
 {
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     kprof_spool_next_result end;
     bool partial;
     kprof_spool_encode_header(&bytes);
@@ -294,7 +292,6 @@ TEST(unknown_types_are_skipped)
     put_file(bytes.data, bytes.length);
     assert_int_equal(read_samples(&end, &partial), SAMPLE_COUNT);
     assert_int_equal(end, KPROF_SPOOL_WAIT);
-    kprof_strbuf_free(&bytes);
 }
 
 /* A payload with a good checksum but changed content must be refused or read; it must not crash. */
@@ -323,7 +320,7 @@ TEST(forged_content_does_no_harm)
 
 TEST(values_outside_an_enum_are_damage)
 {
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) bytes = KPROF_STRBUF_INIT;
     kprof_spool_next_result end;
     bool partial;
     kprof_spool_encode_header(&bytes);
@@ -331,7 +328,6 @@ TEST(values_outside_an_enum_are_damage)
     put_file(bytes.data, bytes.length);
     assert_int_equal(read_samples(&end, &partial), 0);
     assert_int_equal(end, KPROF_SPOOL_DAMAGED);
-    kprof_strbuf_free(&bytes);
 }
 
 TEST(huge_lengths_are_not_believed)
