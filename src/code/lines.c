@@ -562,7 +562,7 @@ void kprof_code_read_lines(Elf *elf, kprof_code *code)
 
 bool kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, kprof_strlist *texts)
 {
-    kprof_strlist names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     reader r = {.elf = elf,
                 .code = code,
                 .name = ".nv_debug_line_sass",
@@ -571,6 +571,5 @@ bool kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, kprof_strlist *texts)
     read_section(&r);
     give_rows(&r, true);
     forget(&r);
-    kprof_strlist_free(&names);
     return !r.state;
 }
