@@ -589,7 +589,6 @@ TEST(test_frees_to_pools)
 TEST(test_no_space_on_the_device)
 {
     add_span(0, BYTES);
-    KPROF_AUTO_FREE void *start = copy_of_memory();
     fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
     assert_int_equal(kprof_snapshot_take(snapshot, false), KPROF_NO_MEMORY);
     fake.free_bytes += 40 * MEBIBYTE;

@@ -789,7 +789,7 @@ static void expect_launches(int at_least)
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     assert_int_equal(kprof_report_count(report, &counts), KPROF_OK);
     assert_int_equal(counts.profiled, at_least);
-    KPROF_AUTO_FREE char *text = fixture_print(report, &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status);
+    free(fixture_print(report, &(kprof_print_options){.format = KPROF_FORMAT_CSV}, &status));
     assert_int_equal(status, KPROF_OK);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
