@@ -1627,6 +1627,17 @@ TEST_WITH(test_copies_to_the_host_with_managed_memory, NULL, mend)
     assert_same_memory(words);
 }
 
+/* Once they have given it something else, replays go on from what the own run left, managed memory among it. */
+TEST_WITH(test_copies_that_differ_with_managed_memory, NULL, mend)
+{
+    uint64_t words[SIM_WORDS];
+    const unsigned first = launch(SIM_DICE);
+    copy_out(words);
+    assert_measured(first);
+    assert_true(kprof_contexts_find(&sim.contexts[0])->diverges);
+    assert_false(will_close_at_copy());
+}
+
 static void match_scale_alone(kprof_kernel *kernel)
 {
     kernel->matches = strcmp(kernel->record.mangled, "scale") == 0;

@@ -1651,8 +1651,10 @@ static kprof_status operation_keep_all(kprof_snapshot *snapshot, kprof_operation
     const bool fault = has_fault();
     for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++) {
         all[slot].saved = snapshot->slots[slot].saved;
-        if (all[slot].saved)
+        if (all[slot].saved) {
             copy_words(slot, all[slot].start);
+            sim.slots[slot].is_hosts = false;
+        }
     }
     **out = (kprof_operation){
         .step = {.op = SIM_PUT_BACK, .stream = 2 * sim_current, .kept = *out}, .host = all, .all = snapshot};

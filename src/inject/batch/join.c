@@ -275,9 +275,9 @@ static bool keeps_all(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
     kprof_operation *operation = NULL;
-    if (state->needs || state->searching || state->unwatched || batch->behind.stands || kprof_state_has_host(state) ||
-        kprof_span_is_whole(state) || (call->node_traits & KPROF_NODE) || !kprof_state_reserve(state, 2) ||
-        kprof_state_is_full(state, 1) || !kprof_wait_is_idle(kprof_wait_for_context(call->context)) ||
+    if (state->needs || state->searching || state->unwatched || batch->behind.stands || kprof_span_is_whole(state) ||
+        (call->node_traits & KPROF_NODE) || !kprof_state_reserve(state, 2) || kprof_state_is_full(state, 1) ||
+        !kprof_wait_is_idle(kprof_wait_for_context(call->context)) ||
         !kprof_own_run_pause_proof(&batch->own, state, &batch->passes))
         return false;
     int64_t lap_ns = kprof_monotonic_ns();
