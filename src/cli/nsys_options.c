@@ -1,6 +1,6 @@
 /* The options of nsys profile, nsys stats and nsys export that kprof spells in another way, or does not have: what of
  * kprof's they stand for, why they have no effect, or how to do the same. Adding one is a row here. */
-#include "cli/nsys_options.h"
+#include "cli/parse.h"
 
 #include "cli/commands.h"
 #include "core/log.h"

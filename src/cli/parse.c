@@ -3,7 +3,6 @@
 
 #include "cli/commands.h"
 #include "cli/idle.h"
-#include "cli/nsys_options.h"
 #include "cli/paths.h"
 #include "cli/words.h"
 #include "core/config.h"

@@ -2,7 +2,6 @@
 #include "cli/parse.h"
 
 #include "cli/commands.h"
-#include "cli/nsys_options.h"
 #include "cli/paths.h"
 #include "core/config.h"
 #include "core/fields.h"

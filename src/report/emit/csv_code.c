@@ -1,5 +1,5 @@
 /* The columns of ncu's source page. Addresses begin at 0, and not at the process' own: readers subtract. */
-#include "report/emit/csv_code.h"
+#include "report/emit/csv.h"
 #include "report/model/number.h"
 
 #include <math.h>

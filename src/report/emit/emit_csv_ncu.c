@@ -2,7 +2,7 @@
  * sections stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain
  * CSV. */
 #include "core/nvtx.h"
-#include "report/emit/csv_code.h"
+#include "report/emit/csv.h"
 #include "report/emit/ncu.h"
 #include "report/model/number.h"
 

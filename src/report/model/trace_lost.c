@@ -5,7 +5,6 @@
 #include "report/model/trace_tables.h"
 
 #include "core/activities.h"
-#include "report/model/trace_cumulate.h"
 #include "report/model/trace_functions.h"
 #include "report/model/trace_lost.sql.h"
 #include "report/store/store.h"
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES KPROF_CUMULATE_CLASSES
+enum { CLASSES = 5 }; /* of intervals */
 /* For so long after the call that asked for it work may not have reached the GPU, and waits for nothing else. */
 #define ON_ITS_WAY_NS 10000.
 
@@ -25,6 +24,96 @@ static const char *const cause_names[CAUSES] = {"host code",  "synchronization",
 static double between(int64_t from, int64_t to)
 {
     return to > from ? (double)((uint64_t)to - (uint64_t)from) : 0;
+}
+
+/* How much time of intervals of several classes has passed at each of many points: the time of a class between two
+ * points is a difference. Points and intervals are read once, in the order of time, and none is kept. */
+typedef struct cumulation {
+    const char *points;    /* SQL: two keys, time, number of the point, and more; in the order of keys and time */
+    const char *intervals; /* SQL: two keys, start, end, class; likewise. A later one that begins in an earlier one
+                              counts from where that ends */
+    /* Take a point: its row, and the time of each class until then (ns). */
+    void (*take)(void *user, sqlite3_stmt *point, const double sums[CLASSES]);
+    void *user;
+} cumulation;
+
+typedef struct interval {
+    int64_t keys[2], start, end;
+    unsigned class;
+    bool is_there;
+} interval;
+
+typedef struct walker {
+    kprof_report *report;
+    const cumulation *what;
+    sqlite3_stmt *points, *intervals;
+    interval next;        /* the first that does not end before the last point */
+    int64_t keys[2];      /* that the sums are of */
+    int64_t covered;      /* until then */
+    double sums[CLASSES]; /* of intervals that have ended */
+} walker;
+
+static int compare_keys(const int64_t a[2], const int64_t b[2])
+{
+    return a[0] != b[0] ? KPROF_COMPARE(a[0], b[0]) : KPROF_COMPARE(a[1], b[1]);
+}
+
+static void read_interval(walker *w)
+{
+    w->next.is_there = kprof_store_next(w->report, w->intervals);
+    w->next.keys[0] = sqlite3_column_int64(w->intervals, 0);
+    w->next.keys[1] = sqlite3_column_int64(w->intervals, 1);
+    w->next.start = sqlite3_column_int64(w->intervals, 2);
+    w->next.end = sqlite3_column_int64(w->intervals, 3);
+    w->next.class = (unsigned)sqlite3_column_int(w->intervals, 4) % CLASSES;
+}
+
+/* Time of the next interval before `time`; what earlier ones cover does not count. */
+static double part_before(const walker *w, int64_t time)
+{
+    const int64_t from = w->next.start > w->covered ? w->next.start : w->covered,
+                  to = w->next.end < time ? w->next.end : time;
+    return to > from ? (double)((uint64_t)to - (uint64_t)from) : 0;
+}
+
+static void advance_to(walker *w, const int64_t keys[2], int64_t time)
+{
+    if (compare_keys(w->keys, keys) != 0) {
+        memcpy(w->keys, keys, sizeof w->keys);
+        memset(w->sums, 0, sizeof w->sums);
+        w->covered = INT64_MIN;
+    }
+    while (w->next.is_there) {
+        const int order = compare_keys(w->next.keys, keys);
+        if (order > 0 || (order == 0 && w->next.end > time))
+            break;
+        if (order == 0) {
+            w->sums[w->next.class] += part_before(w, w->next.end);
+            w->covered = w->next.end > w->covered ? w->next.end : w->covered;
+        }
+        read_interval(w);
+    }
+}
+
+/* Two statements step through points and intervals beside each other. */
+static void cumulate(kprof_report *report, const cumulation *what)
+{
+    walker w = {.report = report, .what = what, .covered = INT64_MIN};
+    w.points = kprof_store_compile(report, what->points);
+    w.intervals = kprof_store_compile(report, what->intervals);
+    read_interval(&w);
+    while (kprof_store_next(report, w.points)) {
+        const int64_t keys[2] = {sqlite3_column_int64(w.points, 0), sqlite3_column_int64(w.points, 1)},
+                      time = sqlite3_column_int64(w.points, 2);
+        advance_to(&w, keys, time);
+        const bool is_within = w.next.is_there && compare_keys(w.next.keys, keys) == 0;
+        double sums[CLASSES];
+        for (unsigned i = 0; i < CLASSES; i++)
+            sums[i] = w.sums[i] + (is_within && w.next.class == i ? part_before(&w, time) : 0);
+        w.what->take(w.what->user, w.points, sums);
+    }
+    sqlite3_finalize(w.points);
+    sqlite3_finalize(w.intervals);
 }
 
 /* Time of gaps by cause, of as many devices as have a place. */
@@ -310,10 +399,10 @@ static void take_point(void *user, sqlite3_stmt *point, const double *sums)
 static void explain_gaps(kprof_report *report)
 {
     open_gaps open = {.count = 0};
-    const kprof_cumulation what = {POINTS, CALLS, take_point, &open};
+    const cumulation what = {POINTS, CALLS, take_point, &open};
     kprof_store_exec(report, CALL_CLASSES);
     begin_idle(&open.idle, report);
-    kprof_trace_cumulate(report, &what);
+    cumulate(report, &what);
     write_idle(&open.idle);
     sqlite3_finalize(open.idle.insert);
     kprof_store_exec(report, "CREATE TEMP TABLE gpu_idle AS SELECT device, cause, total(ns) AS ns, "
@@ -339,14 +428,14 @@ static void find_work_in_ranges(kprof_report *report)
     kprof_store_exec(report, "CREATE TEMP TABLE range_work(point INTEGER PRIMARY KEY, c0 REAL);"
                              "CREATE TEMP TABLE range_cover(point INTEGER PRIMARY KEY, c0 REAL)");
     range_ends to = {report, kprof_store_compile(report, "INSERT INTO temp.range_work VALUES(?,?)")};
-    kprof_trace_cumulate(report, &(kprof_cumulation){ENDS_OF_RANGES, ALL_WORK_BY_TIME, take_end, &to});
+    cumulate(report, &(cumulation){ENDS_OF_RANGES, ALL_WORK_BY_TIME, take_end, &to});
     sqlite3_finalize(to.insert);
     if (kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM main.trace_overhead " UNRECORDED ")") == 0) {
         kprof_store_exec(report, "INSERT INTO temp.range_cover SELECT point, c0 FROM temp.range_work");
         return;
     }
     to.insert = kprof_store_compile(report, "INSERT INTO temp.range_cover VALUES(?,?)");
-    kprof_trace_cumulate(report, &(kprof_cumulation){ENDS_OF_RANGES, WORK_AND_UNRECORDED, take_end, &to});
+    cumulate(report, &(cumulation){ENDS_OF_RANGES, WORK_AND_UNRECORDED, take_end, &to});
     sqlite3_finalize(to.insert);
 }
 

@@ -18,7 +18,7 @@ typedef enum kprof_trace_need {
     KPROF_NEEDS_CALLS,      /* kprof_trace_find_calls */
     KPROF_NEEDS_CALLERS,    /* kprof_trace_find_callers, with rows */
     KPROF_NEEDS_COUNTERS    /* kprof_trace_find_shapes, and trace_counted, which the caller has made
-                               (report/page/trace_join.h) */
+                               (report/page/page_stats.c) */
 } kprof_trace_need;
 
 typedef struct kprof_trace_stats {

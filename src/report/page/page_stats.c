@@ -3,7 +3,7 @@
 
 #include "report/model/trace_stats.h"
 #include "report/model/trace_tables.h"
-#include "report/page/trace_join.h"
+#include "report/page/ranking.h"
 #include "report/store/store.h"
 
 #include <math.h>
@@ -170,6 +170,64 @@ static bool is_filled(const char *name, const kprof_stats_records *has)
     return strcmp(name, JOINED_TABLE) == 0 ? has->counters : !lacking_part(kprof_trace_stats_find(name, &names), has);
 }
 
+/* `kernel` is mangled. `ns` is the median duration of the launches that were measured, `limit_pct` a share of the peak,
+ * and `gain_pct` the share of their time that the finding worth most saves. */
+static const char counted[] =
+    "CREATE TEMP TABLE trace_counted(kernel TEXT, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, block_x INTEGER, "
+    "block_y INTEGER, block_z INTEGER, dynamic_smem_bytes INTEGER, measured INTEGER, ns REAL, limited TEXT, limit_pct "
+    "REAL, finding TEXT, gain_pct REAL, PRIMARY KEY(kernel, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
+    "dynamic_smem_bytes)) WITHOUT ROWID";
+/* Rows of other devices or clusters have the same key: the first one, which takes most of the time, stays. */
+static const char add_counted[] = "INSERT OR IGNORE INTO temp.trace_counted VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
+static void add_counted_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_report *report, sqlite3_stmt *insert)
+{
+    const kprof_group *group = row->group;
+    const kprof_launch_record *shape = &group->shape;
+    const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
+    if (group->not_measured >= group->launches)
+        return;
+    KPROF_AUTO(kprof_verdict_text) limit = {.value = NAN};
+    if (findings)
+        limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
+    const kprof_found *best = findings ? findings->verdict.best : NULL;
+    const bool is_near = findings && findings->verdict.near;
+    kprof_store_run(report, insert, "tiiiiiiiidtdtd", group->kernel->mangled, (int64_t)shape->grid[0],
+                    (int64_t)shape->grid[1], (int64_t)shape->grid[2], (int64_t)shape->block[0],
+                    (int64_t)shape->block[1], (int64_t)shape->block[2], (int64_t)shape->dynamic_smem_bytes,
+                    (int64_t)(group->launches - group->not_measured), row->median_ns,
+                    limit.is_known && limit.name.length > 0 ? limit.name.data : NULL, limit.value, /* NULL for NaN */
+                    is_near ? "no large gain"
+                    : best  ? best->finding->name
+                            : NULL,
+                    best && !is_near && !best->finding->gain_is_local ? best->gain_pct : NAN);
+}
+
+/* Make the temporary table trace_counted, once for an open report. It has no row where nothing was measured, and no
+ * limits where `findings` is NULL. Verdicts follow from a report's values, and no SQL could make them. */
+static kprof_status join_counted(const kprof_page_context *context, const kprof_finding_list *findings)
+{
+    kprof_report *report = context->reports->file;
+    kprof_print_options options = *context->options;
+    kprof_page_context shapes = *context;
+    kprof_ranking ranking;
+    if (!kprof_trace_begin_table(report, "trace_counted"))
+        return report->status;
+    options.group_by = KPROF_GROUP_CONFIG;
+    options.sort = KPROF_SORT_TIME;
+    options.condition_count = 0;
+    options.findings = findings;
+    shapes.options = &options;
+    const kprof_status status = kprof_ranking_make(&shapes, &ranking);
+    kprof_store_exec(report, counted);
+    sqlite3_stmt *insert = kprof_store_compile(report, add_counted);
+    for (size_t i = 0; i < ranking.count; i++)
+        add_counted_row(&ranking, &ranking.rows[i], report, insert);
+    sqlite3_finalize(insert);
+    kprof_trace_end_table(report);
+    return status == KPROF_OK ? report->status : status;
+}
+
 kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
 {
     static const char *const tables[] = {"gpu_busy",          "goal_sum",      "lost_sum",      "gpu_idle_sum",
@@ -181,7 +239,7 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
     if (!kprof_trace_is_there(page.report))
         return page.report->status;
     kprof_status status = kprof_store_check_pages(page.report);
-    KPROF_THEN(status, kprof_trace_join(context, context->options->findings));
+    KPROF_THEN(status, join_counted(context, context->options->findings));
     const kprof_stats_records has = find_records(page.report, "SELECT 1"); /* without counters: the kernels' times */
     for (size_t i = 0; i < COUNT_OF(tables) && status == KPROF_OK; i++)
         if (is_filled(tables[i], &has))
@@ -218,7 +276,7 @@ static kprof_status show_stats(const kprof_page_context *context)
                        .is_alone = names->count == 1 && !content->has_titles,
                        .time_unit = content->time_unit};
     kprof_status status = kprof_trace_check(page.report);
-    KPROF_THEN(status, kprof_trace_join(context, content->findings));
+    KPROF_THEN(status, join_counted(context, content->findings));
     if (status != KPROF_OK) /* the tables that are counted next are not there then */
         return status;
     const kprof_stats_records has = find_records(page.report, "SELECT count(*) FROM temp.trace_counted");
