@@ -191,32 +191,19 @@ static void set_memset(node *n, const CUDA_MEMSET_NODE_PARAMS *p)
     n->obstacle = NULL;
 }
 
-typedef enum memory_place { ON_DEVICE, PINNED, PAGEABLE, ELSEWHERE } memory_place;
-
-/* Managed memory is the device's: what the snapshot holds of it tells later. */
-static memory_place find_place(CUdeviceptr address)
-{
-    unsigned type = 0, managed = 0;
-    CUresult result = driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (result != CUDA_SUCCESS)
-        return result == CUDA_ERROR_INVALID_VALUE ? PAGEABLE : ELSEWHERE;
-    if (driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS)
-        return ELSEWHERE;
-    return type == CU_MEMORYTYPE_DEVICE || managed ? ON_DEVICE : type == CU_MEMORYTYPE_HOST ? PINNED : ELSEWHERE;
-}
-
 /* Find out which side of a copy is the host's. */
 static void sort_copy(node *n)
 {
     kprof_transfer *t = &n->decoded.transfer;
-    memory_place to = find_place(t->destination), from = find_place(t->source);
-    bool to_host = to == PINNED || to == PAGEABLE, from_host = from == PINNED || from == PAGEABLE;
-    n->obstacle = to == ELSEWHERE || from == ELSEWHERE
+    const kprof_place to = kprof_driver_find_place(driver, t->destination),
+                      from = kprof_driver_find_place(driver, t->source);
+    const bool to_host = kprof_place_is_hosts(to), from_host = kprof_place_is_hosts(from);
+    n->obstacle = to == KPROF_PLACE_UNKNOWN || from == KPROF_PLACE_UNKNOWN
                       ? "the driver does not tell from where or to where one of its nodes copies"
                   : to_host && from_host ? "it copies from the host to the host"
                                          : NULL;
     n->lasting = to_host || from_host ? "it copies from or to the host, which a replay would do again" : NULL;
-    n->reads_pageable = from == PAGEABLE;
+    n->reads_pageable = from == KPROF_PLACE_PAGEABLE;
     t->kind = to_host ? KPROF_TRANSFER_OUT : from_host ? KPROF_TRANSFER_IN : KPROF_TRANSFER_COPY;
 }
 
@@ -498,83 +485,59 @@ static void set_any(node *n, const CUgraphNodeParams *p)
         n->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-/* Each follows what one driver call does to executable graphs. Parameters are whole nodes, so this file reads them. */
-#define ON(call)                                                                                                       \
-    static void on_##call(const call##_params *p);                                                                     \
-    static void note_##call(const void *parameters)                                                                    \
-    {                                                                                                                  \
-        on_##call(parameters);                                                                                         \
-    }                                                                                                                  \
-    static void on_##call(const call##_params *p)
-
-/* Likewise a call that changes the node `n`. */
-#define ON_NODE(call, ...)                                                                                             \
-    ON(call)                                                                                                           \
-    {                                                                                                                  \
-        node *n = find_node(p->hGraphExec, p->hNode);                                                                  \
-        if (n)                                                                                                         \
-            __VA_ARGS__;                                                                                               \
-    }
-
-/* clang-format off */
-ON(cuGraphInstantiate) { add(*p->phGraphExec, p->hGraph); }
-ON(cuGraphInstantiate_v2) { add(*p->phGraphExec, p->hGraph); }
-ON(cuGraphInstantiateWithFlags) { add(*p->phGraphExec, p->hGraph); }
-ON(cuGraphInstantiateWithParams) { add(*p->phGraphExec, p->hGraph); }
-ON(cuGraphExecUpdate) { update(p->hGraphExec, p->hGraph); }
-ON(cuGraphExecUpdate_v2) { update(p->hGraphExec, p->hGraph); }
-ON(cuGraphExecDestroy) { forget(p->hGraphExec); }
-ON(cuGraphExecChildGraphNodeSetParams) { update_child(p->hGraphExec, p->hNode, p->childGraph); }
-ON_NODE(cuGraphExecKernelNodeSetParams_v2, set_kernel(n, p->nodeParams))
-ON_NODE(cuGraphExecMemsetNodeSetParams, set_memset(n, p->memsetParams))
-ON_NODE(cuGraphExecMemcpyNodeSetParams, set_memcpy(n, p->copyParams))
-ON_NODE(cuGraphNodeSetEnabled, n->disabled = !p->isEnabled)
-/* clang-format on */
-
-ON(cuGraphExecKernelNodeSetParams)
+static void set_any_node(CUgraphExec exec, CUgraphNode handle, const CUgraphNodeParams *p)
 {
-    graph *g = find(p->hGraphExec);
+    const bool is_child = p->type == CU_GRAPH_NODE_TYPE_GRAPH;
+    node *n = is_child ? NULL : find_node(exec, handle);
+    if (is_child)
+        update_child(exec, handle, p->graph.graph);
+    else if (n)
+        set_any(n, p);
+}
+
+static void give_up(CUgraphExec exec)
+{
+    graph *g = find(exec);
     if (g)
         g->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-ON(cuGraphExecNodeSetParams)
-{
-    bool is_child = p->nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH;
-    node *n = is_child ? NULL : find_node(p->hGraphExec, p->hNode);
-    if (is_child)
-        update_child(p->hGraphExec, p->hNode, p->nodeParams->graph.graph);
-    else if (n)
-        set_any(n, p->nodeParams);
-}
-
-typedef void graph_note(const void *parameters);
-
-static graph_note *const notes[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
-    [ID(cuGraphInstantiate)] = note_cuGraphInstantiate,
-    [ID(cuGraphInstantiate_v2)] = note_cuGraphInstantiate_v2,
-    [ID(cuGraphInstantiateWithFlags)] = note_cuGraphInstantiateWithFlags,
-    [ID(cuGraphInstantiateWithParams)] = note_cuGraphInstantiateWithParams,
-    [ID(cuGraphInstantiateWithParams_ptsz)] = note_cuGraphInstantiateWithParams,
-    [ID(cuGraphExecUpdate)] = note_cuGraphExecUpdate,
-    [ID(cuGraphExecUpdate_v2)] = note_cuGraphExecUpdate_v2,
-    [ID(cuGraphExecDestroy)] = note_cuGraphExecDestroy,
-    [ID(cuGraphExecKernelNodeSetParams)] = note_cuGraphExecKernelNodeSetParams,
-    [ID(cuGraphExecKernelNodeSetParams_v2)] = note_cuGraphExecKernelNodeSetParams_v2,
-    [ID(cuGraphExecMemsetNodeSetParams)] = note_cuGraphExecMemsetNodeSetParams,
-    [ID(cuGraphExecMemcpyNodeSetParams)] = note_cuGraphExecMemcpyNodeSetParams,
-    [ID(cuGraphExecChildGraphNodeSetParams)] = note_cuGraphExecChildGraphNodeSetParams,
-    [ID(cuGraphExecNodeSetParams)] = note_cuGraphExecNodeSetParams,
-    [ID(cuGraphNodeSetEnabled)] = note_cuGraphNodeSetEnabled,
-};
+/* What one driver call does to executable graphs, from `p`, its arguments. They are whole nodes, so this file reads
+ * them. */
+#define ON(call, ...)                                                                                                  \
+    case CUPTI_DRIVER_TRACE_CBID_##call: {                                                                             \
+        const call##_params *p = parameters;                                                                           \
+        if (kprof_driver_load(&driver) != KPROF_OK)                                                                    \
+            break;                                                                                                     \
+        KPROF_RELAX(driver); /* asking may load modules */                                                             \
+        KPROF_HOLD(list.mutex);                                                                                        \
+        __VA_ARGS__;                                                                                                   \
+        break;                                                                                                         \
+    }
+/* Likewise a call that changes the node `n`. */
+#define ON_NODE(call, ...) ON(call, node *n = find_node(p->hGraphExec, p->hNode); if (n) __VA_ARGS__)
 
 void kprof_graphs_note(CUpti_CallbackId id, const void *parameters)
 {
-    if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE || !notes[id] || kprof_driver_load(&driver) != KPROF_OK)
-        return;
-    KPROF_RELAX(driver); /* asking may load modules */
-    KPROF_HOLD(list.mutex);
-    notes[id](parameters);
+    switch (id) {
+        ON(cuGraphInstantiate, add(*p->phGraphExec, p->hGraph))
+        ON(cuGraphInstantiate_v2, add(*p->phGraphExec, p->hGraph))
+        ON(cuGraphInstantiateWithFlags, add(*p->phGraphExec, p->hGraph))
+        ON(cuGraphInstantiateWithParams, add(*p->phGraphExec, p->hGraph))
+        ON(cuGraphInstantiateWithParams_ptsz, add(*p->phGraphExec, p->hGraph))
+        ON(cuGraphExecUpdate, update(p->hGraphExec, p->hGraph))
+        ON(cuGraphExecUpdate_v2, update(p->hGraphExec, p->hGraph))
+        ON(cuGraphExecDestroy, forget(p->hGraphExec))
+        ON(cuGraphExecChildGraphNodeSetParams, update_child(p->hGraphExec, p->hNode, p->childGraph))
+        ON(cuGraphExecNodeSetParams, set_any_node(p->hGraphExec, p->hNode, p->nodeParams))
+        ON(cuGraphExecKernelNodeSetParams, give_up(p->hGraphExec))
+        ON_NODE(cuGraphExecKernelNodeSetParams_v2, set_kernel(n, p->nodeParams))
+        ON_NODE(cuGraphExecMemsetNodeSetParams, set_memset(n, p->memsetParams))
+        ON_NODE(cuGraphExecMemcpyNodeSetParams, set_memcpy(n, p->copyParams))
+        ON_NODE(cuGraphNodeSetEnabled, n->disabled = !p->isEnabled)
+    default:
+        break;
+    }
 }
 
 /* Launches */

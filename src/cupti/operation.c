@@ -120,23 +120,6 @@ static bool copy_attributes(const kprof_driver_api *driver, kprof_operation *ope
     return true;
 }
 
-static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
-{
-    unsigned type = CU_MEMORYTYPE_HOST, managed = 0;
-    CUresult result = driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (result == CUDA_SUCCESS)
-        (void)driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address);
-    return (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST)) && !managed;
-}
-
-/* Is it pinned or registered? */
-static bool is_known_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
-{
-    unsigned type = CU_MEMORYTYPE_DEVICE;
-    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
-           type == CU_MEMORYTYPE_HOST && is_host_memory(driver, address);
-}
-
 bool kprof_transfer_is_hosts(const kprof_call *call)
 {
     const kprof_transfer *t = &((const kprof_decoded_call *)call->parameters)->transfer;
@@ -144,8 +127,8 @@ bool kprof_transfer_is_hosts(const kprof_call *call)
     if (call->kind != KPROF_CALL_TRANSFER || t->width == 0 || kprof_driver_load(&driver) != KPROF_OK)
         return false;
     bool from_host = t->kind == KPROF_TRANSFER_SET || t->kind == KPROF_TRANSFER_IN;
-    return (from_host || is_known_host_memory(driver, t->source)) &&
-           (t->kind == KPROF_TRANSFER_OUT || is_known_host_memory(driver, t->destination));
+    return (from_host || kprof_driver_find_place(driver, t->source) == KPROF_PLACE_PINNED) &&
+           (t->kind == KPROF_TRANSFER_OUT || kprof_driver_find_place(driver, t->destination) == KPROF_PLACE_PINNED);
 }
 
 /* A copy between any addresses: find out which side is the host's. */
@@ -153,10 +136,11 @@ static void sort_copy(const kprof_driver_api *driver, const kprof_snapshot *snap
 {
     if (t->kind != KPROF_TRANSFER_COPY)
         return;
-    if (!kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) && is_host_memory(driver, t->source))
+    if (!kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) &&
+        kprof_place_is_hosts(kprof_driver_find_place(driver, t->source)))
         t->kind = KPROF_TRANSFER_IN;
     else if (!kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t)) &&
-             is_host_memory(driver, t->destination))
+             kprof_place_is_hosts(kprof_driver_find_place(driver, t->destination)))
         t->kind = KPROF_TRANSFER_OUT;
 }
 
@@ -712,8 +696,10 @@ static int64_t longest_wait_ns(const kprof_driver_api *driver, const kprof_trans
     if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
         return 0;
     const bool is_any = t->kind == KPROF_TRANSFER_COPY;
-    const bool from_device = t->kind == KPROF_TRANSFER_OUT || (is_any && !is_host_memory(driver, t->source));
-    const bool to_device = t->kind == KPROF_TRANSFER_IN || (is_any && !is_host_memory(driver, t->destination));
+    const bool from_device =
+        t->kind == KPROF_TRANSFER_OUT || (is_any && !kprof_place_is_hosts(kprof_driver_find_place(driver, t->source)));
+    const bool to_device = t->kind == KPROF_TRANSFER_IN ||
+                           (is_any && !kprof_place_is_hosts(kprof_driver_find_place(driver, t->destination)));
     const bool is_small = to_device && t->height == 1 && t->width <= QUEUED_BYTES;
     if (from_device && to_device)
         return 0;

@@ -269,23 +269,13 @@ size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters)
 
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters)
 {
-    CUstream stream;
-    switch (id) {
-    case ID(cuMemAllocAsync):
-    case ID(cuMemAllocAsync_ptsz):
-        stream = ((const cuMemAllocAsync_params *)parameters)->hStream;
-        break;
-    case ID(cuMemAllocFromPoolAsync):
-    case ID(cuMemAllocFromPoolAsync_ptsz):
-        stream = ((const cuMemAllocFromPoolAsync_params *)parameters)->hStream;
-        break;
-    default:
+    const bool of_pool = id == ID(cuMemAllocFromPoolAsync) || id == ID(cuMemAllocFromPoolAsync_ptsz);
+    const bool per_thread = id == ID(cuMemAllocAsync_ptsz) || id == ID(cuMemAllocFromPoolAsync_ptsz);
+    if (!of_pool && !per_thread && id != ID(cuMemAllocAsync))
         return NULL;
-    }
-    if (stream)
-        return stream;
-    bool per_thread = id == ID(cuMemAllocAsync_ptsz) || id == ID(cuMemAllocFromPoolAsync_ptsz);
-    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+    const CUstream stream = of_pool ? ((const cuMemAllocFromPoolAsync_params *)parameters)->hStream
+                                    : ((const cuMemAllocAsync_params *)parameters)->hStream;
+    return stream ? stream : per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out)
