@@ -25,7 +25,6 @@ typedef struct kprof_kernel {
     atomic_bool ends_late;         /* there were enough timeouts: the kernel may wait for the application */
     atomic_bool takes_long;        /* it ends by itself, but a launch did not while kprof held its call */
     _Atomic uint32_t lost_runs;    /* own runs without values: other work came before they had ended */
-    _Atomic uint32_t lost_batches; /* in a row, that stood behind a launch until work came in another stream */
     atomic_bool is_quiet;          /* launches that did not end by themselves changed no memory */
     atomic_bool changes;           /* one did, or kprof cannot tell */
     atomic_bool writes_host;       /* memory of the host was written while a batch stood behind a launch */

@@ -1223,46 +1223,6 @@ TEST(test_count_of_launches_that_wait_for_the_host)
     sim.saves_host = false;
 }
 
-static unsigned launch_beside_holder(sim_function *holder, uint64_t flag)
-{
-    static sim_function other = {"beside a holder", .kernel = SIM_SCALE, .module = 1};
-    (void)launch_holder(holder, flag);
-    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    const unsigned beside = launch_in(1, &other);
-    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
-    let_holder_go(flag);
-    close_when_ended();
-    return beside;
-}
-
-/* Each batch behind such a launch costs the start of a pass. Where work in another stream takes one after the other
- * away, kprof leaves it. One that is not lost begins the count anew. */
-TEST(test_kernel_behind_which_batches_are_lost)
-{
-    static sim_function holder = {"holder beside others", .kernel = SIM_SPIN};
-    sim.saves_host = true;
-    sim.hides_host = false;
-    close_batch();
-    uint64_t flag = 39;
-    for (; flag < 41; flag++)
-        (void)launch_beside_holder(&holder, flag);
-    const unsigned kept = launch_behind_holder(&holder, flag++, KPROF_MAY_WAIT KPROF_BEHIND_IT);
-    close_batch();
-    assert_measured(kept);
-    unsigned before = follows;
-    for (unsigned i = 0; i < 3; i++)
-        (void)launch_beside_holder(&holder, flag++);
-    assert_int_equal(follows, before + 3);
-    before = follows;
-    sim.may_wait = true; /* it is measured as it runs, until other work has come twice */
-    for (unsigned i = 0; i < 3; i++)
-        (void)launch_beside_holder(&holder, flag++);
-    sim.may_wait = false;
-    assert_int_equal(follows, before);
-    end_samples();
-    sim.saves_host = false;
-}
-
 /* A launch that is not chosen may open a batch behind one that was put off. Where that fails, nothing is told of it. */
 TEST(test_unchosen_launch_before_which_nothing_is_saved)
 {

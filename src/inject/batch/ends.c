@@ -193,21 +193,12 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state)
     return status;
 }
 
-/* A batch that opens behind a launch takes 0.1 to 0.3 s. After so many in vain a kernel gets none any more. */
-#define ENOUGH_LOST_BATCHES 3
-
-static bool may_have_batches(const kprof_kernel *kernel)
-{
-    return atomic_load(&kernel->lost_batches) < ENOUGH_LOST_BATCHES;
-}
-
 /* If a launch waits for the host, or takes long, a batch may begin behind it: kprof then measures what is queued behind
  * it. It does so only if it need not wait, and if nothing else speaks against replays. */
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
     return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 &&
-           atomic_load(&launch->kernel->timeouts) > 0 && may_have_batches(launch->kernel) &&
-           kprof_decision_may_follow(launch, decision) &&
+           atomic_load(&launch->kernel->timeouts) > 0 && kprof_decision_may_follow(launch, decision) &&
            kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
 }
 
@@ -221,13 +212,11 @@ bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decisio
 {
     const bool may = decision->needs == KPROF_SAVES_HOST || decision->needs == KPROF_ON_TRIAL;
     return decision->kind == KPROF_REPLAYED && may && !atomic_load(&launch->kernel->ends_alone) &&
-           may_have_batches(launch->kernel) && kprof_decision_may_follow(launch, decision);
+           kprof_decision_may_follow(launch, decision);
 }
 
 void kprof_behind_give_up(kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why)
 {
-    if (!behind->gave_up && !behind->goes_on)
-        atomic_fetch_add(&behind->kernel->lost_batches, 1);
     behind->gave_up = true;
     if (behind->goes_on)
         kprof_ends_cut(ends, behind->first, why);
@@ -240,8 +229,6 @@ void kprof_behind_settle(kprof_behind *behind, kprof_ends *ends, const kprof_bat
     bool changed = true;
     const bool was_watched = behind->watched;
     behind->stands = behind->watched = false;
-    if (!behind->gave_up)
-        atomic_store(&behind->kernel->lost_batches, 0);
     if (!was_watched)
         return;
     if (kprof_engine.device->snapshot_has_changed(state->context->snapshot, &changed) == KPROF_OK && !changed) {
