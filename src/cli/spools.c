@@ -317,13 +317,8 @@ kprof_status kprof_spools_poll(kprof_spools *spools)
 
 uint64_t kprof_spools_open_launches(const kprof_spools *spools)
 {
-    uint64_t open = 0;
-    for (size_t i = 0; i < spools->count; i++) {
-        const spool *item = spools->items[i];
-        if (item->open > 0 && !item->ended && lives(item))
-            open += item->open;
-    }
-    return open;
+    spool *const *items = spools->items;
+    return KPROF_SUM(i, spools->count, items[i]->open > 0 && !items[i]->ended && lives(items[i]) ? items[i]->open : 0);
 }
 
 void kprof_spools_end_done(kprof_spools *spools)
@@ -355,10 +350,7 @@ void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, co
 {
     for (size_t i = 0; i < spools->count; i++) {
         const spool *item = spools->items[i];
-        bool is_last = true; /* of the programs that the process has become by exec */
-        for (size_t k = i + 1; k < spools->count && is_last; k++)
-            is_last = spools->items[k]->pid != item->pid;
-        if (item->pid > 0 && !item->ended && is_last && kprof_pid_lives((long)item->pid))
+        if (item->pid > 0 && !item->ended && !goes_on(spools, item) && kprof_pid_lives((long)item->pid))
             visit(user, &(kprof_spools_process){item->pid, item->measured, item->warning, item->error, item->failure,
                                                 item->reader && kprof_spool_lacks_records(item->reader)});
     }

@@ -1,6 +1,7 @@
 /* Sums up the rows of a census: sorts them so that those which belong together are neighbours, and joins these. */
 #include "report/model/census.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,24 +51,18 @@ static int by_time(const void *a, const void *b)
     return order ? order : compare_shapes(left, right);
 }
 
-static size_t find(const kprof_census *census, const kprof_census_total *wanted)
+kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted)
 {
     size_t low = 0, high = census->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const int order = comparisons[census->parts](wanted, &census->items[middle]);
         if (order == 0)
-            return middle;
+            return &census->items[middle];
         low = order > 0 ? middle + 1 : low;
         high = order < 0 ? middle : high;
     }
-    return SIZE_MAX;
-}
-
-const kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted)
-{
-    const size_t found = find(census, wanted);
-    return found == SIZE_MAX ? NULL : &census->items[found];
+    return NULL;
 }
 
 void kprof_census_rank(kprof_census *census)
@@ -83,9 +78,9 @@ static kprof_status count_measured(void *user, const kprof_model_launch *launch)
     memcpy(shape.grid, launch->record.grid, sizeof shape.grid);
     memcpy(shape.block, launch->record.block, sizeof shape.block);
     const kprof_census_total wanted = {.kernel = launch->kernel, .device = launch->device, .shape = &shape};
-    const size_t found = launch->measured > 0 ? find(census, &wanted) : SIZE_MAX;
-    if (found != SIZE_MAX)
-        census->items[found].measured++;
+    kprof_census_total *found = launch->measured > 0 ? kprof_census_find(census, &wanted) : NULL;
+    if (found)
+        found->measured++;
     return KPROF_OK;
 }
 
@@ -93,20 +88,19 @@ static void sum_up(const kprof_model *model, comparison *compare, kprof_census *
 {
     size_t count = 0;
     for (size_t i = 0; i < out->count; i++) {
-        out->kernels += count == 0 || compare_kernels(&out->items[count - 1], &out->items[i]) != 0;
-        out->launches += out->items[i].launches;
-        out->total_ns += out->items[i].total_ns;
-        if (count > 0 && compare(&out->items[count - 1], &out->items[i]) == 0) {
-            out->items[count - 1].launches += out->items[i].launches;
-            out->items[count - 1].total_ns += out->items[i].total_ns;
-            out->items[count - 1].shortest_ns = out->items[i].shortest_ns < out->items[count - 1].shortest_ns
-                                                    ? out->items[i].shortest_ns
-                                                    : out->items[count - 1].shortest_ns;
-            out->items[count - 1].longest_ns = out->items[i].longest_ns > out->items[count - 1].longest_ns
-                                                   ? out->items[i].longest_ns
-                                                   : out->items[count - 1].longest_ns;
-        } else
-            out->items[count++] = out->items[i];
+        const kprof_census_total *own = &out->items[i];
+        kprof_census_total *last = count > 0 ? &out->items[count - 1] : NULL;
+        out->kernels += !last || compare_kernels(last, own) != 0;
+        out->launches += own->launches;
+        out->total_ns += own->total_ns;
+        if (last && compare(last, own) == 0) {
+            last->launches += own->launches;
+            last->total_ns += own->total_ns;
+            last->shortest_ns = fmin(last->shortest_ns, own->shortest_ns);
+            last->longest_ns = fmax(last->longest_ns, own->longest_ns);
+        } else {
+            out->items[count++] = *own;
+        }
     }
     out->count = count;
     KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
@@ -171,7 +165,7 @@ static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filte
 kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *spec, uint64_t most,
                                  kprof_census_choice *out)
 {
-    kprof_model model;
+    KPROF_AUTO(kprof_model) model = {0};
     kprof_census census = {0};
     kprof_filter *filter = NULL;
     *out = (kprof_census_choice){0};
@@ -194,6 +188,5 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
     }
     KPROF_THEN(status, find_missing(&walk, spec, out));
     kprof_filter_free(filter);
-    kprof_model_free(&model);
     return status;
 }

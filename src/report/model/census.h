@@ -33,6 +33,6 @@ typedef struct kprof_census {
 kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts,
                                kprof_census *out) KPROF_MUST_CHECK;
 /* The total of launches of this kernel, device and shape (grid, block and dynamic shared memory); NULL: none. */
-const kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted);
+kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted);
 /* Put those with most time first; kprof_census_find does not work any more. */
 void kprof_census_rank(kprof_census *census);

@@ -111,10 +111,8 @@ static kprof_status refuse(const condition_text *from, const char *part, const c
 /* A copy without the blanks around it. */
 static char *trimmed(const char *text, size_t length)
 {
-    while (length > 0 && text[0] == ' ') {
+    for (; length > 0 && *text == ' '; length--)
         text++;
-        length--;
-    }
     while (length > 0 && text[length - 1] == ' ')
         length--;
     return kprof_strndup(text, length);

@@ -168,8 +168,7 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
     } steps[] = {
         {"SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id", read_file},
         {"SELECT id, process_id, kernel_id, device_id, launch_id, counted, sampled, period_cycles, dropped, reason "
-         "FROM "
-         "code_profile ORDER BY id",
+         "FROM code_profile ORDER BY id",
          read_profile},
         {"SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id", read_launch},
     };
@@ -178,10 +177,9 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
         return;
     }
     *out = (kprof_code_profiles){.report = report, .model = model, .cache = new_cache(report, model)};
-    for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++) {
+    for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++)
         KPROF_EACH_ROW(rows, report, steps[i].sql)
             steps[i].read(out, rows.row);
-    }
     name_files(out);
     *model->code = kprof_pool_calloc(model->pool, 1, sizeof **model->code);
     **model->code = *out;
@@ -241,12 +239,12 @@ static void connect_metric(kprof_profiled_code *code, size_t column, const char 
         code->counters[counter] = column;
     if (strncmp(name, KPROF_STALL_PREFIX, prefix) != 0)
         return;
-    size_t length = strlen(name += prefix), at = 0;
+    size_t length = strlen(name += prefix);
     const bool is_unissued = length > suffix && strcmp(name + length - suffix, KPROF_STALL_SUFFIX) == 0;
     length -= is_unissued ? suffix : 0;
-    while (at < code->reason_count &&
-           (code->reasons[at].length != length || memcmp(code->reasons[at].name, name, length) != 0))
-        at++;
+    const kprof_profiled_reason *reasons = code->reasons;
+    const size_t at =
+        KPROF_FIND(i, code->reason_count, reasons[i].length == length && memcmp(reasons[i].name, name, length) == 0);
     if (at == code->reason_count) /* there is one for each metric at most */
         code->reasons[code->reason_count++] =
             (kprof_profiled_reason){name, length, kprof_stall_reason_find(name, length), SIZE_MAX, SIZE_MAX};
@@ -319,9 +317,8 @@ static void tell_apart(const code_loader *load, kprof_profiled_function *own)
     size_t number = 1;
     for (size_t i = 0; &first[i] < own && i < COMPARED; i++)
         number += strcmp(first[i].mangled, own->mangled) == 0;
-    if (number == 1)
-        return;
-    own->demangled = kprof_pool_keep(load->code->pool, kprof_strprintf("%s (%zu)", own->demangled, number));
+    if (number > 1)
+        own->demangled = kprof_pool_keep(load->code->pool, kprof_strprintf("%s (%zu)", own->demangled, number));
 }
 
 static kprof_status read_function(code_loader *load, sqlite3_stmt *row)

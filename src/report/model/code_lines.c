@@ -180,14 +180,6 @@ static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kp
     }
 }
 
-static size_t count_lines(const placed *sorted, size_t count)
-{
-    size_t lines = count > 0;
-    for (size_t i = 1; i < count; i++)
-        lines += compare_places(&sorted[i - 1], &sorted[i]) != 0;
-    return lines;
-}
-
 void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out)
 {
     const size_t count = code->instruction_count;
@@ -196,7 +188,7 @@ void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kpro
     for (size_t i = 0; i < count; i++)
         sorted[i] = (placed){place_of(code, i, outer), i};
     qsort(sorted, count, sizeof *sorted, by_place);
-    const size_t lines = count_lines(sorted, count);
+    const size_t lines = KPROF_SUM(i, count, i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0);
     out->items = kprof_pool_calloc(code->pool, lines + 1, sizeof *out->items);
     out->members = kprof_pool_calloc(code->pool, count + 1, sizeof *out->members);
     out->by_caller = kprof_pool_calloc(code->pool, count + 1, sizeof *out->by_caller);
@@ -297,10 +289,9 @@ size_t kprof_profiled_row_awaited(const kprof_profiled_code *code, const double 
     if (hottest == SIZE_MAX)
         return SIZE_MAX;
     const kprof_profiled_reason *reason = kprof_profiled_stall(code, kprof_profiled_values(code, hottest), 0, &pct);
-    for (size_t rank = 0; rank < MOST; rank++)
-        if (kprof_profiled_stall(code, values, rank, &pct) == reason && pct >= LEAST_PCT)
-            return kprof_profiled_awaited(code, hottest);
-    return SIZE_MAX;
+    const bool is_frequent =
+        KPROF_ANY(rank, MOST, kprof_profiled_stall(code, values, rank, &pct) == reason && pct >= LEAST_PCT);
+    return is_frequent ? kprof_profiled_awaited(code, hottest) : SIZE_MAX;
 }
 
 void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)

@@ -176,14 +176,11 @@ static void put_text(rendering *to, const char *text)
             continue;
         const size_t index = part.local - finding->threshold_count;
         const size_t option = to->found->options[index];
-        if (option == SIZE_MAX && to->out)
+        const kprof_finding_option *chosen = option == SIZE_MAX ? NULL : &finding->values[index].options[option];
+        if (chosen)
+            put_text(to, part.kind == KPROF_PART_NAME ? chosen->name : chosen->text);
+        else if (to->out)
             kprof_strbuf_puts(to->out, "n/a");
-        if (option == SIZE_MAX)
-            continue;
-        if (part.kind == KPROF_PART_NAME)
-            put_text(to, finding->values[index].options[option].name);
-        else
-            put_text(to, finding->values[index].options[option].text);
     }
 }
 
@@ -531,8 +528,7 @@ kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_
 
 void kprof_verdict_text_free(kprof_verdict_text *row)
 {
-    kprof_strbuf_free(&row->name);
-    kprof_strbuf_free(&row->text);
+    KPROF_FREE_TEXTS(&row->name, &row->text);
 }
 
 const char *kprof_verdict_known_text(const kprof_verdict_text *row)

@@ -108,10 +108,8 @@ static kprof_status load_run(loader *load, sqlite3_stmt *row)
 
 static size_t find_chip(const kprof_model *model, const char *name)
 {
-    for (size_t i = 0; i < model->chip_count; i++)
-        if (strcmp(model->chips[i].name, name) == 0)
-            return i;
-    return SIZE_MAX;
+    const size_t at = KPROF_FIND(i, model->chip_count, strcmp(model->chips[i].name, name) == 0);
+    return at < model->chip_count ? at : SIZE_MAX;
 }
 
 static kprof_status load_seen(loader *load, sqlite3_stmt *row)

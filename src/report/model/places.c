@@ -39,10 +39,10 @@ typedef struct place_metrics {
 
 static size_t find_column(const kprof_profiled_code *code, const char *name)
 {
-    for (size_t i = 0; i < code->metric_count; i++) {
-        if (strcmp(code->profiles->model->metrics[code->metrics[i]].name, name) == 0)
-            return i;
-    }
+    const kprof_model_metric *metrics = code->profiles->model->metrics;
+    const size_t at = KPROF_FIND(i, code->metric_count, strcmp(metrics[code->metrics[i]].name, name) == 0);
+    if (at < code->metric_count)
+        return at;
     const kprof_code_counter counter = kprof_code_counter_find(name);
     return counter == KPROF_COUNTER_NONE ? SIZE_MAX : code->counters[counter];
 }

@@ -19,18 +19,21 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     return KPROF_OK;
 }
 
+static uint64_t total(kprof_report *report, const char *sql)
+{
+    const int64_t number = kprof_store_integer(report, sql);
+    return number > 0 ? (uint64_t)number : 0;
+}
+
 static void count_activities(kprof_report *report, kprof_report_counts *out)
 {
     if (report->version < 9) /* it has no table trace */
         return;
-    const int64_t activities = kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace");
-    const int64_t dropped = kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace"),
-                  unknown = kprof_store_integer(report, "SELECT CAST(total(unknown) AS INTEGER) FROM trace");
     out->has_samples = kprof_trace_has_samples(report);
     out->has_trace = kprof_trace_is_there(report);
-    out->activities = activities > 0 ? (uint64_t)activities : 0;
-    out->dropped = dropped > 0 ? (uint64_t)dropped : 0;
-    out->unknown = unknown > 0 ? (uint64_t)unknown : 0;
+    out->activities = total(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace");
+    out->dropped = total(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace");
+    out->unknown = total(report, "SELECT CAST(total(unknown) AS INTEGER) FROM trace");
 }
 
 /* Processes that take a census count all launches; others beside them have made the same once more. */
@@ -46,13 +49,12 @@ static void count_census(const kprof_model *model, kprof_report_counts *out)
 
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
-    kprof_model model;
-    memset(out, 0, sizeof *out);
+    KPROF_AUTO(kprof_model) model = {0};
+    *out = (kprof_report_counts){0};
     kprof_status status = kprof_model_load(report, &model);
     if (status != KPROF_OK)
         return status;
-    kprof_model_walk walk = {report, &model, NULL, false};
-    status = kprof_model_launches(&walk, count_launch, out);
+    status = kprof_model_launches(&(kprof_model_walk){report, &model, NULL, false}, count_launch, out);
     if (out->samples > 0)
         out->incomplete = (uint64_t)kprof_store_integer(
             report, "SELECT count(*) FROM launch JOIN device ON device.id=device_id WHERE replay_mode='multiplex' AND "
@@ -68,36 +70,30 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         out->not_measured += out->multiplexed;
         out->multiplexed = 0;
     }
-    uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
-    for (size_t i = 0; i < model.kernel_count; i++)
-        seen += model.kernels[i].launches;
+    const uint64_t stored = out->profiled + out->not_measured,
+                   seen = KPROF_SUM(i, model.kernel_count, model.kernels[i].launches);
     /* Those of one name count as one. */
     out->kernels = (size_t)kprof_store_integer(report, "SELECT count(DISTINCT mangled) FROM kernel");
     count_census(&model, out);
-    bool have_all_told = true; /* else kernels tell more, of a killed process; they count ranges, too */
-    for (size_t i = 0; i < model.process_count; i++) {
-        have_all_told = have_all_told && model.processes[i].launches >= 0;
-        told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
-    }
+    /* Else kernels tell more, of a killed process; they count ranges, too. */
+    const kprof_model_process *processes = model.processes;
+    const bool have_all_told = KPROF_ALL(i, model.process_count, processes[i].launches >= 0);
+    const uint64_t told =
+        KPROF_SUM(i, model.process_count, processes[i].launches > 0 ? (uint64_t)processes[i].launches : 0);
     if (out->launches == 0) /* no census has counted them */
         out->launches = seen > told && (!have_all_told || told == 0) ? seen : told;
     if (out->launches < stored) /* a killed process may have counted fewer than it stored */
         out->launches = stored;
-    kprof_model_free(&model);
     count_activities(report, out);
     return KPROF_THEN(status, report->status);
 }
 
 kprof_status kprof_report_command_line(kprof_report *report, char **out)
 {
-    kprof_model model;
-    *out = NULL;
-    kprof_status status = kprof_model_load(report, &model);
-    if (status != KPROF_OK)
-        return status;
-    *out = kprof_strdup(model.command_line);
-    kprof_model_free(&model);
-    return KPROF_OK;
+    KPROF_AUTO(kprof_model) model = {0};
+    const kprof_status status = kprof_model_load(report, &model);
+    *out = status == KPROF_OK ? kprof_strdup(model.command_line) : NULL;
+    return status;
 }
 
 kprof_status kprof_report_status(const kprof_report *report)
@@ -121,15 +117,10 @@ static kprof_status count_if_multiplexed(void *user, const kprof_model_launch *l
 static kprof_status visit_taken(kprof_report *report, const kprof_filter_spec *filter, kprof_model_visit *visit,
                                 uint64_t *out)
 {
-    kprof_model model;
+    KPROF_AUTO(kprof_model) model = {0};
     *out = 0;
     kprof_status status = kprof_model_load(report, &model);
-    if (status != KPROF_OK)
-        return status;
-    kprof_model_walk walk = {report, &model, filter, false};
-    status = kprof_model_launches(&walk, visit, out);
-    kprof_model_free(&model);
-    return status;
+    return KPROF_THEN(status, kprof_model_launches(&(kprof_model_walk){report, &model, filter, false}, visit, out));
 }
 
 kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
@@ -181,11 +172,10 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
     static const char query[] = "SELECT function, demangled, mangled, CAST(total(launches) AS INTEGER) AS sum, "
                                 "max_threads_per_block>0 FROM kernel LEFT JOIN seen ON kernel_id=kernel.id GROUP BY "
                                 "mangled ORDER BY sum DESC, demangled";
-    kprof_model model;
+    KPROF_AUTO(kprof_model) model = {0};
     *kernels = NULL;
     *count = 0;
     const kprof_status status = kprof_model_load(report, &model); /* which looks whether both tables come to an end */
-    kprof_model_free(&model);
     KPROF_EACH_ROW(rows, report, query)
         *KPROF_ADD(*kernels, *count) =
             (kprof_seen_kernel){kprof_store_text(report, rows.row, 0), kprof_store_text(report, rows.row, 1),

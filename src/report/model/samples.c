@@ -148,11 +148,10 @@ static const char *line_of(const kprof_model *model, int64_t stack)
 
 static uint64_t count_other_lines(const kprof_model *model, const sample_group *group)
 {
-    uint64_t count = 0;
-    for (size_t i = 1; i < group->stack_count; i++)
-        if (strcmp(line_of(model, group->stacks[i].stack), line_of(model, group->stacks[0].stack)) != 0)
-            count += group->stacks[i].launches;
-    return count;
+    return KPROF_SUM(i, group->stack_count,
+                     strcmp(line_of(model, group->stacks[i].stack), line_of(model, group->stacks[0].stack)) != 0
+                         ? group->stacks[i].launches
+                         : 0);
 }
 
 /* The first walk. Of multiplexed launches only the first is shown, and only samples have values. */

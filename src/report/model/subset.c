@@ -95,14 +95,6 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
     return status;
 }
 
-static kprof_status take_words(const name_list *list, const char *path, const kprof_strlist *words, bool *taken)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < words->count && status == KPROF_OK; i++)
-        status = take_word(list, path, words->items[i], taken);
-    return status;
-}
-
 /* The names of a report, and those that an option takes of them. */
 typedef struct choice {
     const name_list list;
@@ -196,7 +188,9 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
                             list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
                             entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
-    return KPROF_THEN(status, take_words(list, path, &chosen, taken));
+    for (size_t i = 0; i < chosen.count && status == KPROF_OK; i++)
+        status = take_word(list, path, chosen.items[i], taken);
+    return status;
 }
 
 static bool is_over_time(const kprof_model_metric *metric)

@@ -248,10 +248,8 @@ static void read_names(projection *p, const char *column)
 {
     KPROF_AUTO_FREE char *sql = kprof_strprintf(
         "SELECT DISTINCT %s FROM temp.name_key WHERE id IN (SELECT name_id FROM trace_kernel) ORDER BY 1", column);
-    sqlite3_stmt *rows = kprof_store_compile(p->report, sql);
-    while (kprof_store_next(p->report, rows))
-        *KPROF_ADD(p->names, p->name_count) = (kernel_name){.id = sqlite3_column_int64(rows, 0)};
-    sqlite3_finalize(rows);
+    KPROF_EACH_ROW(rows, p->report, sql)
+        *KPROF_ADD(p->names, p->name_count) = (kernel_name){.id = sqlite3_column_int64(rows.row, 0)};
 }
 
 void kprof_trace_sum_range_kernels(kprof_report *report, const char *name)
@@ -263,9 +261,7 @@ void kprof_trace_sum_range_kernels(kprof_report *report, const char *name)
     kprof_trace_find_names(report);
     read_names(&p, name);
     project(&p, &(made_table){table, columns, add, events});
-    free(p.names);
-    free(p.kernels);
-    free(p.parts);
+    KPROF_FREE(p.names, p.kernels, p.parts);
 }
 
 void kprof_trace_find_innermost_ranges(kprof_report *report)

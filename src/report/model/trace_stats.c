@@ -228,13 +228,11 @@ static odd_activities find_odd(kprof_report *report)
             "SELECT CAST(total(%s) AS INTEGER), CAST(total(%s) AS INTEGER), CAST(total(%s IS NULL) AS INTEGER) FROM "
             "trace_%s",
             kinds[i].without_times, kinds[i].is_backwards, kinds[i].names, kinds[i].table);
-        sqlite3_stmt *row = kprof_store_compile(report, sql);
-        if (kprof_store_next(report, row)) {
-            count.without_times += sqlite3_column_int64(row, 0);
-            count.backwards += sqlite3_column_int64(row, 1);
-            count.without_name += sqlite3_column_int64(row, 2);
+        KPROF_EACH_ROW(rows, report, sql) {
+            count.without_times += sqlite3_column_int64(rows.row, 0);
+            count.backwards += sqlite3_column_int64(rows.row, 1);
+            count.without_name += sqlite3_column_int64(rows.row, 2);
         }
-        sqlite3_finalize(row);
     }
     return count;
 }

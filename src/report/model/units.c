@@ -17,17 +17,16 @@ static const scaled_unit scaled_units[] = {
     {"cycle/second", "Hz", true}, {"hz", "Hz", true},  {"byte", "B", false},
     {"flop", "FLOP", false},      {"op", "OP", false},
 };
+static const char *const times[] = {"ns", "us", "ms", "s"};
 static const char *const prefixes[] = {"", "K", "M", "G", "T", "P", "E"};
 
 /* Write value and unit with two decimals when it is not whole; small values keep three significant digits. */
 static void put_number(kprof_human *human, double value)
 {
-    double size = fabs(value);
-    if (size > 0 && size < 0.01) {
+    if (value != 0 && fabs(value) < 0.01)
         kprof_number_general(human->number, value, 3);
-        return;
-    }
-    kprof_number_grouped(human->number, value, (kprof_number_style){.decimals = 2});
+    else
+        kprof_number_grouped(human->number, value, (kprof_number_style){.decimals = 2});
 }
 
 static const scaled_unit *find_scaled(const char *unit)
@@ -42,28 +41,21 @@ static const scaled_unit *find_scaled(const char *unit)
     return NULL;
 }
 
-static void scale_time(kprof_human *human, double ns)
+/* Bring a value below 1000, or by all of `count` prefixes. Return the number of its prefix. */
+static size_t put_scaled(kprof_human *human, double value, size_t count)
 {
-    static const char *const units[] = {"ns", "us", "ms", "s"};
     size_t step = 0;
-    while (fabs(ns) >= 1000 && step + 1 < COUNT_OF(units)) {
-        ns /= 1000;
-        step++;
-    }
-    put_number(human, ns);
-    snprintf(human->unit, sizeof human->unit, "%s", units[step]);
+    for (; fabs(value) >= 1000 && step + 1 < count; step++)
+        value /= 1000;
+    put_number(human, value);
+    return step;
 }
 
 static void scale_prefixed(kprof_human *human, double value, const char *unit)
 {
     const scaled_unit *scaled = find_scaled(unit);
     const char *rest = unit + (scaled ? strlen(scaled->base) : 0);
-    size_t step = 0;
-    while (fabs(value) >= 1000 && step + 1 < COUNT_OF(prefixes)) {
-        value /= 1000;
-        step++;
-    }
-    put_number(human, value);
+    const size_t step = put_scaled(human, value, COUNT_OF(prefixes));
     if (scaled)
         snprintf(human->unit, sizeof human->unit, "%s%s%.20s", step == 1 && scaled->whole_only ? "k" : prefixes[step],
                  scaled->symbol, strcmp(rest, "/second") == 0 ? "/s" : rest);
@@ -97,7 +89,7 @@ kprof_human kprof_units_human(double value, const char *unit, bool base)
     if (isnan(value))
         return human;
     if (isfinite(value) && !base && strcmp(unit, "ns") == 0) {
-        scale_time(&human, value);
+        snprintf(human.unit, sizeof human.unit, "%s", times[put_scaled(&human, value, COUNT_OF(times))]);
     } else if (isfinite(value) && !base && strcmp(unit, "khz") == 0) {
         scale_prefixed(&human, value * 1000, "hz");
     } else if (isfinite(value) && !base && (find_scaled(unit) || is_rate(unit))) {
@@ -132,7 +124,6 @@ bool kprof_units_parse(const char *text, const char *unit, double *factor)
 
 double kprof_units_ncu_scale(double value, const char *unit, char *out, size_t size)
 {
-    static const char *const times[] = {"ns", "us", "ms", "s"};
     const bool is_khz = strcmp(unit, "khz") == 0, is_time = strcmp(unit, "ns") == 0;
     const bool scales = isfinite(value) && (is_khz || is_time || find_scaled(unit) || is_rate(unit));
     const size_t most = !scales ? 0 : is_time ? COUNT_OF(times) - 1 : COUNT_OF(prefixes) - 1;

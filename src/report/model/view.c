@@ -79,12 +79,9 @@ static void set_help(const builder *build, kprof_emit_metric *metric, const char
 /* Does another metric of the section have this label? */
 static bool is_label_taken(const builder *build, const char *label, const char *name)
 {
-    for (size_t i = 0; i < build->target->metric_count; i++) {
-        const kprof_emit_metric *metric = &build->target->metrics[i];
-        if (strcmp(metric->label, label) == 0 && strcmp(metric->name, name) != 0)
-            return true;
-    }
-    return false;
+    const kprof_emit_metric *metrics = build->target->metrics;
+    return KPROF_ANY(i, build->target->metric_count,
+                     strcmp(metrics[i].label, label) == 0 && strcmp(metrics[i].name, name) != 0);
 }
 
 /* Return a cell's name where no table is drawn: its row. The column follows where there are several, or where another
@@ -103,20 +100,17 @@ static const char *cell_label(builder *build, const kprof_table *table, size_t c
 /* The value below the heading that a table splits into parts, in the sections that come with kprof. */
 static const kprof_emit_metric *whole_of(const builder *build, const kprof_table *table)
 {
-    static const struct {
+    static const struct breakdown {
         const char *table, *throughput;
     } breakdowns[] = {{"compute_breakdown", "sm__throughput."},
                       {"memory_breakdown", "gpu__compute_memory_throughput."},
                       {"l1_breakdown", "l1tex__throughput."},
                       {"l2_breakdown", "lts__throughput."},
                       {"busy_breakdown", "sm__instruction_throughput."}};
-    for (size_t i = 0; i < COUNT_OF(breakdowns); i++) {
-        const char *name = breakdowns[i].throughput;
-        for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++)
-            if (strncmp(build->target->metrics[k].name, name, strlen(name)) == 0)
-                return &build->target->metrics[k];
-    }
-    return NULL;
+    const struct breakdown *own = KPROF_FIRST(it, breakdowns, COUNT_OF(breakdowns), strcmp(it->table, table->id) == 0);
+    return own ? KPROF_FIRST(it, build->target->metrics, build->section->item_count,
+                             kprof_begins_with(it->name, own->throughput))
+               : NULL;
 }
 
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)

@@ -79,12 +79,10 @@ size_t kprof_disagreements(const kprof_model *model, const kprof_model_launch *l
         const char *name = model->metrics[metric].name;
         if (!is_disagreeing(model, launch, metric))
             continue;
-        const size_t length = strlen(name),
-                     suffix = strlen(KPROF_SPREAD_SUFFIX); /* a report of somebody else's may lack it */
-        const bool ends = length > suffix && strcmp(name + length - suffix, KPROF_SPREAD_SUFFIX) == 0;
+        /* A report of somebody else's may lack it. */
+        const size_t suffix = kprof_ends_with(name, KPROF_SPREAD_SUFFIX) ? strlen(KPROF_SPREAD_SUFFIX) : 0;
         if (out)
-            (*out)[count] =
-                (kprof_disagreement){kprof_strndup(name, ends ? length - suffix : length), launch->values[metric]};
+            (*out)[count] = (kprof_disagreement){kprof_strndup(name, strlen(name) - suffix), launch->values[metric]};
         count++;
     }
     return count;

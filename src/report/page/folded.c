@@ -130,7 +130,7 @@ static char *name_stack(const void *of, const kprof_model_launch *launch)
 
 kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter, FILE *out)
 {
-    kprof_model model;
+    KPROF_AUTO(kprof_model) model = {0};
     const bool is_measured = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM launch)");
     if (!is_measured && kprof_trace_is_there(report) && kprof_trace_has_callers(report))
         return print_trace(report, out);
@@ -148,6 +148,5 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
     KPROF_THEN(status, print_lines(&into, out));
     free(into.times);
     kprof_names_free(&into.lines);
-    kprof_model_free(&model);
     return status;
 }
