@@ -111,6 +111,11 @@ bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count)
     return since_ns != 0 && over_ns >= 0 && over_ns >= atomic_load(&batch->replay.longest_pass_ns);
 }
 
+int64_t kprof_batch_opened_ns(void)
+{
+    return kprof_the_batch.state.opened_ns;
+}
+
 void kprof_batch_begin_call(void)
 {
     kprof_this_outcome = (kprof_open_outcome){0};

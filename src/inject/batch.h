@@ -24,6 +24,8 @@ extern struct kprof_batch kprof_the_batch;
 bool kprof_batch_is_open(void);
 /* Does the open batch also take transfers and launches that are not chosen? Without the gate this is only a hint. */
 bool kprof_batch_records(void);
+/* Return the kprof_monotonic_ns when the last batch began to open. Hold the gate. */
+int64_t kprof_batch_opened_ns(void);
 /* Is the open batch one that is repeated? It may take nothing more. */
 bool kprof_batch_replays(void);
 /* Does the open batch take nothing more, and only wait for its work to end? */

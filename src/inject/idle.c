@@ -35,7 +35,8 @@ static void wait_idle(void)
 {
     idle->retries = idle->retries && kprof_idle_is_asked();
     const bool is_short = atomic_exchange(&idle->hurries, false) || idle->retries;
-    struct timespec until = kprof_deadline_after_ns(is_short ? RETRY_NS : IDLE_NS);
+    const int64_t wait_ns = atomic_load(&idle->wait_ns);
+    struct timespec until = kprof_deadline_after_ns(is_short ? RETRY_NS : wait_ns > 0 ? wait_ns : IDLE_NS);
     idle->seen = atomic_load(&idle->uses);
     while (!idle->stopped && (idle->retries || !kprof_idle_is_asked()) &&
            pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
@@ -93,6 +94,11 @@ void kprof_idle_hurry(void)
 {
     atomic_store(&idle->hurries, true);
     kprof_idle_watch();
+}
+
+void kprof_idle_set_wait(int64_t wait_ns)
+{
+    atomic_store(&idle->wait_ns, wait_ns);
 }
 
 /* A signal handler may have interrupted this thread anywhere, so nothing here waits for a lock. Whoever signals the

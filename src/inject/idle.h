@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct kprof_idle {
     pthread_mutex_t mutex; /* one that checks for errors */
@@ -15,10 +16,11 @@ typedef struct kprof_idle {
     atomic_ulong uses;  /* tells whether the last wait saw a new launch */
     unsigned long seen; /* uses when that wait began; of the watching thread */
     bool (*give_back)(unsigned calls);
-    unsigned calls;      /* since the last launch */
-    atomic_int asked;    /* a kprof_idle_request: the process is about to call exec or _exit */
-    atomic_bool hurries; /* the next wait is short */
-    bool retries;        /* the function was called for that request and could not answer it */
+    unsigned calls;          /* since the last launch */
+    atomic_int asked;        /* a kprof_idle_request: the process is about to call exec or _exit */
+    atomic_bool hurries;     /* the next wait is short */
+    _Atomic int64_t wait_ns; /* as _set_wait has it */
+    bool retries;            /* the function was called for that request and could not answer it */
 } kprof_idle;
 
 extern kprof_idle kprof_the_idle;
@@ -33,6 +35,8 @@ void kprof_idle_start(bool (*give_back)(unsigned calls));
 void kprof_idle_watch(void);
 /* Do the same, and do not wait long before the function is called next, unless that wait has begun. */
 void kprof_idle_hurry(void);
+/* Have the function called each `wait_ns` from the next wait on, in place of each quarter of a second; 0: no longer. */
+void kprof_idle_set_wait(int64_t wait_ns);
 /* May the calling thread be in a signal handler? */
 bool kprof_idle_may_be_handler(void);
 /* Have the function called at once, with 0, and wait until it has answered: two seconds at most until it begins, and

@@ -2,6 +2,7 @@
 #include "inject/watch.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/census.h"
 #include "inject/choose.h"
@@ -185,6 +186,31 @@ static void tell_endless_replay(void)
               count, limit_s);
 }
 
+int64_t kprof_watch_learn_pause(int64_t limit_ns, int64_t further_ns)
+{
+    const int64_t limit = further_ns < limit_ns ? 2 * limit_ns : limit_ns / 2;
+    return limit > KPROF_LONGEST_PAUSE_NS    ? KPROF_LONGEST_PAUSE_NS
+           : limit < KPROF_SHORTEST_PAUSE_NS ? KPROF_SHORTEST_PAUSE_NS
+                                             : limit;
+}
+
+/* While other processes wait for the counters. Needs the gate. */
+static struct {
+    int64_t limit_ns;
+    int64_t closed_ns; /* when the last one closed a batch; 0: it is learnt from */
+} pauses = {.limit_ns = KPROF_LONGEST_PAUSE_NS};
+
+/* If a batch has been opened since, the pause is over. Look as often as pauses are to last. */
+static void follow_pauses(void)
+{
+    const int64_t further_ns = kprof_batch_opened_ns() - pauses.closed_ns;
+    if (pauses.closed_ns != 0 && further_ns > 0) {
+        pauses.limit_ns = kprof_watch_learn_pause(pauses.limit_ns, further_ns);
+        pauses.closed_ns = 0;
+    }
+    kprof_idle_set_wait(kprof_lock_is_wanted() ? pauses.limit_ns : 0);
+}
+
 /* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
  * is about to end it, and kprof asks: then close what is open, whatever is being launched. */
 static bool give_back(unsigned calls)
@@ -211,12 +237,16 @@ static bool give_back(unsigned calls)
     if (can && is_asked)
         kprof_batch_end_with_process(KPROF_CLOSED_BY_SIGNAL);
     if (can && kprof_batch_close_idle("a pause")) {
-        done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
+        const bool others_wait = !is_asked && kprof_lock_is_wanted();
+        done = calls >= MAX_IDLE_CALLS || others_wait;
+        if (others_wait)
+            pauses.closed_ns = kprof_monotonic_ns();
         if (done) { /* the next first pass costs 200 ms more */
             kprof_contexts_release();
             kprof_lock_give();
         }
     }
+    follow_pauses();
     kprof_watch_tell_done();
     kprof_gate_leave_exclusive();
     return done;

@@ -17,6 +17,7 @@
 #include "inject/lock.h"
 #include "inject/process.h"
 #include "inject/wait.h"
+#include "inject/watch.h"
 #include "test.h"
 
 #include <glob.h>
@@ -1404,6 +1405,18 @@ static pid_t want_counters(void)
     }
     assert_true(pid > 0);
     return pid;
+}
+
+/* To close a batch too early costs passes, and too late others' time. */
+TEST(test_pauses_are_learnt_from)
+{
+    int64_t limit_ns = KPROF_LONGEST_PAUSE_NS;
+    assert_int_equal(kprof_watch_learn_pause(limit_ns, limit_ns / 2), limit_ns);
+    assert_int_equal(kprof_watch_learn_pause(limit_ns, limit_ns), limit_ns / 2);
+    for (unsigned i = 0; i < 10; i++)
+        limit_ns = kprof_watch_learn_pause(limit_ns, KPROF_LONGEST_PAUSE_NS);
+    assert_int_equal(limit_ns, KPROF_SHORTEST_PAUSE_NS);
+    assert_int_equal(kprof_watch_learn_pause(limit_ns, 0), 2 * KPROF_SHORTEST_PAUSE_NS);
 }
 
 /* Its passes take two seconds, so that it may be open for more than three where nobody waits. */

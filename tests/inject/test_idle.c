@@ -1,4 +1,5 @@
 /* Tests what kprof gives back when nothing was launched for a while, and what it keeps since something was. */
+#include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/idle.h"
 #include "sim/clock.h"
@@ -88,6 +89,18 @@ TEST(test_counts_quarters_of_a_second_until_all_is_given_back)
     unsigned count = atomic_load(&note_count);
     wait_ms(600);
     assert_int_equal(atomic_load(&note_count), count);
+}
+
+TEST(test_waits_can_be_shorter)
+{
+    begin(0);
+    const int64_t since_ns = kprof_monotonic_ns();
+    kprof_idle_set_wait(1);
+    kprof_idle_watch();
+    await_notes(100);
+    end();
+    kprof_idle_set_wait(0);
+    assert_true(kprof_monotonic_ns() - since_ns < 25 * INT64_C(1000000000)); /* as 100 quarters are */
 }
 
 TEST(test_a_launch_meanwhile_begins_anew)
