@@ -6,10 +6,10 @@
 
 #include "core/bisect.h"
 #include "core/clean.h"
+#include "core/names.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
-#include <search.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +25,8 @@ typedef struct intern {
     kprof_strlist *texts; /* borrowed: gets the texts */
     size_t bytes_left;    /* that further texts may have */
     size_t compared_left; /* bytes of texts that may still be looked up, new or not */
-    void *root;           /* of a tree of their numbers */
+    kprof_names numbers;
 } intern;
-
-typedef struct node {
-    const char *text;
-    uint32_t number;
-} node;
-
-KPROF_BY_TEXT(compare_nodes, node, text)
 
 static bool take(size_t *left, size_t bytes)
 {
@@ -49,20 +42,15 @@ static kprof_status intern_text(intern *in, const char *text, uint32_t *number)
     size_t bytes = strlen(text) + 1;
     if (!take(&in->compared_left, bytes))
         return KPROF_UNSUPPORTED;
-    node key = {text, 0};
-    node *const *found = tfind(&key, &in->root, compare_nodes);
-    if (found) {
-        *number = (*found)->number;
-        return KPROF_OK;
+    size_t known = kprof_names_find(&in->numbers, text);
+    if (known == KPROF_NAMES_NONE) {
+        if (!take(&in->bytes_left, bytes))
+            return KPROF_UNSUPPORTED;
+        known = in->texts->count;
+        kprof_strlist_add(in->texts, text);
+        kprof_names_add(&in->numbers, in->texts->items[known], known);
     }
-    if (!take(&in->bytes_left, bytes))
-        return KPROF_UNSUPPORTED;
-    node *added = kprof_calloc(1, sizeof *added);
-    kprof_strlist_add(in->texts, text);
-    *number = added->number = (uint32_t)(in->texts->count - 1);
-    added->text = in->texts->items[added->number];
-    if (!tsearch(added, &in->root, compare_nodes))
-        kprof_memory_note_lack();
+    *number = (uint32_t)known;
     return KPROF_OK;
 }
 
@@ -537,8 +525,8 @@ static void forget(reader *r)
 {
     free(r->is_read);
     KPROF_FREE_TEXTS(&r->windows, &r->rows, &r->frames, &r->sources);
-    tdestroy(r->files.root, free);
-    tdestroy(r->names.root, free);
+    kprof_names_free(&r->files.numbers);
+    kprof_names_free(&r->names.numbers);
 }
 
 void kprof_code_read_lines(Elf *elf, kprof_code *code)
