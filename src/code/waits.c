@@ -302,11 +302,6 @@ static void find_copies(tracer *t, size_t waiter, producers *found)
     search_on(t, is_bulk ? BULK_STORES : COPIES, found);
 }
 
-static bool gives_something(const kprof_sass *sass)
-{
-    return KPROF_ANY(i, COUNT_OF(sass->gives.words), sass->gives.words[i] != 0);
-}
-
 /* Groups of multiplications end in order, so those before the one that is waited for have ended, too. */
 static void find_matrices(tracer *t, size_t waiter, producers *found)
 {
@@ -317,9 +312,11 @@ static void find_matrices(tracer *t, size_t waiter, producers *found)
     KPROF_AUTO_FREE uint32_t *groups = kprof_calloc(group_count + 1, sizeof *groups);
     memcpy(groups, t->found, group_count * sizeof *groups);
     search_on(t, MEMBERS, found);
-    for (size_t i = 0; i < group_count; i++)
-        if (gives_something(&t->sass[groups[i]])) /* one that multiplies nothing only ends the group */
+    for (size_t i = 0; i < group_count; i++) {
+        const kprof_sass_registers *gives = &t->sass[groups[i]].gives;
+        if (KPROF_ANY(k, COUNT_OF(gives->words), gives->words[k] != 0)) /* else it only ends the group */
             t->found[found->count++] = groups[i];
+    }
 }
 
 static bool is_group(const tracer *t, size_t number)

@@ -400,11 +400,6 @@ static size_t take_record(const CUpti_Activity *record)
     return bytes;
 }
 
-static bool is_empty(const uint8_t *bytes, size_t count)
-{
-    return !KPROF_ANY(i, count, bytes[i] != 0);
-}
-
 /* Returns how many records kprof cannot read: those of unknown kinds, and the rest of the buffer as one. */
 static uint64_t read_records(uint8_t *buffer, size_t valid)
 {
@@ -420,7 +415,7 @@ static uint64_t read_records(uint8_t *buffer, size_t valid)
     }
     const uint8_t *end = buffer + valid;
     const size_t left = rest < end ? (size_t)(end - rest) : 0; /* records of an older CUPTI may be shorter */
-    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED || is_empty(rest, left))
+    if (result == CUPTI_ERROR_MAX_LIMIT_REACHED || !KPROF_ANY(i, left, rest[i] != 0))
         return unknown;
     if (!activities.is_broken)
         kprof_log(KPROF_LOG_WARNING,

@@ -63,11 +63,6 @@ static bool are_same(const kprof_control_call *call, const kprof_register_ops *w
     return true;
 }
 
-static bool all_written(const kprof_register_ops *written)
-{
-    return KPROF_ALL(i, written->count, written->ops[i].status == 0);
-}
-
 static void switch_off(void)
 {
     kprof_ioctl_call *call = &kept.off.call;
@@ -98,7 +93,8 @@ static void switch_or_make(kprof_ioctl_call *call)
     }
     switch_off();
     kprof_registers_make(call);
-    kept.on = kind == SWITCH_ON && call->result == 0 && control->status == 0 && all_written(written);
+    kept.on = kind == SWITCH_ON && call->result == 0 && control->status == 0 &&
+              KPROF_ALL(i, written->count, written->ops[i].status == 0);
     if (kept.on)
         kprof_kept_call_take(&kept.off, call);
 }

@@ -69,19 +69,13 @@ static kprof_status check(const kprof_pm_sampling *s, const char *operation, CUp
     return kprof_cupti_check(s->cupti, operation, result);
 }
 
-/* As cupti_pmsampling.h has it. */
-static bool lacks_time_trigger(const char *chip)
-{
-    return strncmp(chip, "TU", 2) == 0 || strcmp(chip, "GA100") == 0;
-}
-
 kprof_status kprof_pm_sampling_open(uint32_t device, const char *chip, kprof_pm_sampling **out)
 {
     kprof_pm_sampling *s = *out = calloc(1, sizeof *s);
     if (!s)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
     s->device = device;
-    s->counts_cycles = lacks_time_trigger(chip);
+    s->counts_cycles = kprof_begins_with(chip, "TU") || strcmp(chip, "GA100") == 0; /* as cupti_pmsampling.h has it */
     s->starts_ns = calloc(KPROF_PM_MOST_SAMPLES, sizeof *s->starts_ns);
     s->ends_ns = calloc(KPROF_PM_MOST_SAMPLES, sizeof *s->ends_ns);
     kprof_status status = s->starts_ns && s->ends_ns ? kprof_cupti_load(&s->cupti)

@@ -129,11 +129,6 @@ static void destroy_emptied_locked(const kprof_driver_api *driver)
         }
 }
 
-static bool is_outlived_locked(CUmemoryPool pool)
-{
-    return KPROF_ANY(i, outlived.count, outlived.items[i] == pool);
-}
-
 /* Is it a device's default pool, which the driver refuses to destroy? A device that uses the pool uses its default one
  * from now on, as the driver has it where a pool is destroyed. */
 static bool is_default(const kprof_driver_api *driver, CUmemoryPool pool)
@@ -166,8 +161,8 @@ static CUmemoryPool make_empty(const kprof_driver_api *driver)
 static CUmemoryPool outlive_locked(const kprof_driver_api *driver, CUmemoryPool pool)
 {
     destroy_emptied_locked(driver);
-    if (is_outlived_locked(pool)) /* it was destroyed before, as far as the application knows */
-        return NULL;
+    if (KPROF_ANY(i, outlived.count, outlived.items[i] == pool))
+        return NULL; /* it was destroyed before, as far as the application knows */
     CUmemoryPool empty = NULL;
     if (is_in_use(driver, pool) && !is_default(driver, pool) && KPROF_APPEND(outlived.items, outlived.count))
         empty = make_empty(driver);

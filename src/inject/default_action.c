@@ -92,11 +92,6 @@ static void handle(int number, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-static bool stands_in(int number, struct sigaction *now)
-{
-    return set_action(number, NULL, now) == 0 && (now->sa_flags & SA_SIGINFO) && now->sa_sigaction == handle;
-}
-
 typedef struct change {
     int number;
     bool goes_on;  /* else no handler of ours ever stands in */
@@ -116,7 +111,7 @@ static change begin_change(int number)
     pthread_sigmask(SIG_SETMASK, &all, &change.mask);
     for (int tries = 0; atomic_flag_test_and_set(&changing) && tries < MOST_TRIES; tries++)
         sched_yield();
-    change.stood_in = stands_in(number, &now);
+    change.stood_in = set_action(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == handle;
     if (change.stood_in)
         (void)set_action(number, &defaults[number], NULL);
     return change;

@@ -299,12 +299,6 @@ static void look_at_contexts(bool ends)
     }
 }
 
-static bool are_contexts_left(void)
-{
-    KPROF_HOLD(contexts.mutex);
-    return contexts.count > 0;
-}
-
 /* With the mutex held; true: something is sampled, or may be soon. */
 static bool work(bool ends)
 {
@@ -317,7 +311,8 @@ static bool work(bool ends)
             read_device(&the_utilization.devices[i]);
         samples = samples || the_utilization.devices[i].sampling;
     }
-    return samples || are_contexts_left();
+    KPROF_HOLD(contexts.mutex);
+    return samples || contexts.count > 0;
 }
 
 static bool is_wanted(void)

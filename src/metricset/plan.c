@@ -303,12 +303,6 @@ static kprof_status check_patterns(const kprof_strlist *words)
                      count, KPROF_MOST_PATTERNS);
 }
 
-/* A launch that has nothing of its own to show shows its duration. */
-static bool needs_duration(const kprof_plan *plan)
-{
-    return kprof_instruction_passes(&plan->instructions) > 0 && plan->shown.count == 0 && plan->computed_count == 0;
-}
-
 /* Metrics of instructions are no values of a launch: take them from what is shown. */
 static void part_instructions(kprof_host *host, kprof_plan *out)
 {
@@ -348,7 +342,9 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
     }
     if (result == KPROF_OK)
         part_instructions(host, out);
-    if (result == KPROF_OK && needs_duration(out))
+    /* A launch that has nothing of its own to show shows its duration. */
+    if (result == KPROF_OK && kprof_instruction_passes(&out->instructions) > 0 && out->shown.count == 0 &&
+        out->computed_count == 0)
         kprof_strlist_add(&out->shown, duration);
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
         const char *name = out->shown.items[i];
