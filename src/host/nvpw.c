@@ -68,13 +68,10 @@ kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist
 
 static kprof_status object_open(kprof_host *host, CUpti_ProfilerType type, CUpti_Profiler_Host_Object **out)
 {
-    *out = NULL;
-    kprof_status status = load_libraries(host, &host->api);
-    if (status != KPROF_OK)
-        return status;
     HOST_PARAMS(params, Initialize, .profilerType = type, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image);
-    status = HOST_CALL(host, "opening the metrics", Initialize, params);
+    kprof_status status = load_libraries(host, &host->api);
+    KPROF_THEN(status, HOST_CALL(host, "opening the metrics", Initialize, params));
     *out = status == KPROF_OK ? params.pHostObject : NULL;
     return status;
 }
@@ -229,10 +226,8 @@ static kprof_status make_image(kprof_host *host, CUpti_ProfilerType type, const 
     if (names->count == 0)
         return KPROF_OK;
     kprof_status status = object_open(host, type, &object);
-    if (status != KPROF_OK)
-        return status;
-    status = check_host(host, "scheduling the metrics (can all of them be collected together?)",
-                        object_add(host, object, (const char **)names->items, names->count));
+    KPROF_THEN(status, check_host(host, "scheduling the metrics (can all of them be collected together?)",
+                                  object_add(host, object, (const char **)names->items, names->count)));
     KPROF_THEN(status, take_image(host, object, out));
     object_close(host, object);
     if (status != KPROF_OK)
@@ -278,11 +273,9 @@ kprof_status kprof_ask_sampled(kprof_host *host, const char *name, kprof_strlist
 /* Load and initialise NVPW, as often as somebody needs it. */
 static kprof_status load_nvpw(const kprof_nvperf_api **out)
 {
-    kprof_status status = kprof_nvperf_load(out);
-    if (status != KPROF_OK)
-        return status;
     NVPW_PARAMS(init, InitializeHost, .pPriv = NULL);
-    return NVPW_CALL(*out, InitializeHost, init);
+    kprof_status status = kprof_nvperf_load(out);
+    return KPROF_THEN(status, NVPW_CALL(*out, InitializeHost, init));
 }
 
 /* The evaluator of a host, made on the first call. */
@@ -290,11 +283,9 @@ static kprof_status need_evaluator(kprof_host *host)
 {
     if (host->evaluator)
         return KPROF_OK;
-    kprof_status status = load_nvpw(&host->nvpw);
-    if (status != KPROF_OK)
-        return status;
     NVPW_PARAMS(size, CUDA_MetricsEvaluator_CalculateScratchBufferSize, .pChipName = host->chip);
-    status = NVPW_CALL(host->nvpw, CUDA_MetricsEvaluator_CalculateScratchBufferSize, size);
+    kprof_status status = load_nvpw(&host->nvpw);
+    KPROF_THEN(status, NVPW_CALL(host->nvpw, CUDA_MetricsEvaluator_CalculateScratchBufferSize, size));
     if (status != KPROF_OK)
         return status;
     free(host->scratch);
@@ -568,10 +559,10 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
                 .pSupportedCdgDomains = groups, .numSupportedCdgDomains = MAX_DOMAINS);
     kprof_status status = NVPW_CALL(config->api, RawCounterConfig_GetRawCounterProperties, params);
     out->count = 0;
-    for (size_t i = 0; status == KPROF_OK && i < params.numSupportedDomains + params.numSupportedCdgDomains; i++) {
-        if (out->count < KPROF_COUNTER_PLACES_MAX)
-            out->items[out->count++] =
-                i < params.numSupportedDomains ? (uint32_t)domains[i] : groups[i - params.numSupportedDomains];
+    const size_t count = status == KPROF_OK ? params.numSupportedDomains + params.numSupportedCdgDomains : 0;
+    for (; out->count < count && out->count < KPROF_COUNTER_PLACES_MAX; out->count++) {
+        const size_t i = out->count;
+        out->items[i] = i < params.numSupportedDomains ? (uint32_t)domains[i] : groups[i - params.numSupportedDomains];
     }
     return status;
 }
@@ -605,11 +596,9 @@ unsigned kprof_place_traits(uint32_t place)
 kprof_status kprof_image_counters(const kprof_config_image *image, size_t pass, kprof_strlist *out)
 {
     const kprof_nvperf_api *api;
-    kprof_status status = kprof_nvperf_load(&api);
-    if (status != KPROF_OK)
-        return status;
     NVPW_PARAMS(params, Config_GetRawCounters, .pConfig = image->data, .configSize = image->size, .passIndex = pass);
-    status = NVPW_CALL(api, Config_GetRawCounters, params);
+    kprof_status status = kprof_nvperf_load(&api);
+    KPROF_THEN(status, NVPW_CALL(api, Config_GetRawCounters, params));
     if (status != KPROF_OK)
         return status;
     KPROF_AUTO_FREE const char **names = kprof_calloc(params.numRawCounters + 1, sizeof(*names));
