@@ -13,6 +13,7 @@
 #include "inject/deliver.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
+#include "inject/process.h"
 #include "inject/range.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
@@ -353,7 +354,7 @@ static void close_if_due(kprof_batch *batch)
         kprof_batch_end("a launch that is repeated by itself");
     else if (kprof_state_is_full(state, 1))
         (void)kprof_batch_close("the last launch that fits");
-    else if (!is_window && kprof_filter_exhausted(kprof_engine.process.filter))
+    else if (!is_window && kprof_process_has_chosen_all())
         (void)kprof_batch_close("the last launch that was asked for");
     else if (kprof_compare_ends_behind_graph(state))
         (void)kprof_batch_close("a graph that copies to the host what cannot be compared");

@@ -20,7 +20,7 @@
 /* The first wait for a kernel: XLA begins to measure with a delay kernel, which gives up after 0.1 s. */
 #define KPROF_PATIENCE_NS INT64_C(20000000)
 
-/* Only process.c, life.c and engine.c change it, but for `armed` and the three counters. */
+/* Only process.c, life.c and engine.c change it, but for `armed` and the four counters. */
 typedef struct kprof_process {
     kprof_config config;
     kprof_filter *filter;
@@ -29,6 +29,7 @@ typedef struct kprof_process {
     atomic_bool waits;     /* not armed, and kprof ctl may arm it */
     atomic_bool is_arming; /* it is about to: CUPTI reports all calls */
     _Atomic uint64_t launches, matched, profiled;
+    _Atomic uint64_t settled;   /* of those that matched: they are in a batch, or reported */
     pid_t pid;                  /* of the process that has started, where it is armed */
     atomic_bool started;        /* kprof_life_begin has been called */
     atomic_bool ending;         /* its exit handler has been called */

@@ -65,12 +65,27 @@ static __thread struct call_state {
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
     kprof_kernel *kernel;  /* this launch's; NULL: it is no launch */
     unsigned unmarked;     /* launches since this thread's last mark */
+    unsigned matched;      /* launches of this call that were chosen, until they are in a batch or reported */
 } thread;
 
 static void note_unknown_end(void)
 {
     thread.unknown_end = true;
     kprof_batch_note_unknown_end();
+}
+
+static void note_matched(void)
+{
+    thread.matched++;
+    atomic_fetch_add(&kprof_engine.process.matched, 1);
+}
+
+/* The launches of the call that were chosen are in a batch, or reported. */
+static void settle_matched(void)
+{
+    if (thread.matched > 0)
+        atomic_fetch_add(&kprof_engine.process.settled, thread.matched);
+    thread.matched = 0;
 }
 
 /* Would every later launch fail in the same way? If this process has had the counters before, they are busy for a while
@@ -351,7 +366,7 @@ static void enter_range(range_work *work, uint64_t position, const kprof_device 
         memset(launch.record.block, 0, sizeof launch.record.block);
         memset(launch.record.cluster, 0, sizeof launch.record.cluster);
         launch.record.dynamic_smem_bytes = 0;
-        atomic_fetch_add(&kprof_engine.process.matched, 1);
+        note_matched();
         char why[256] = "";
         const char *unrepeated = *obstacle ? "" : repeat_range(&launch, work);
         if (!unrepeated)
@@ -486,9 +501,9 @@ static void enter_launch(const kprof_call *call)
     launch.record.device = device->record.device;
     kprof_process_forget_reason();
     if (chosen) {
+        note_matched();
         kprof_choose_describe(call, &count, &launch.record);
         kprof_choose_take_stack(&launch.record);
-        atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
     bool asks_nothing = launch.metrics && launch.metrics->pass_count == 0; /* but what the launch itself tells */
@@ -519,11 +534,11 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     out->chosen = kprof_choose_launch(&node->call, &count, device, node);
     if (!out->chosen)
         return;
+    note_matched();
     kprof_choose_describe(&node->call, &count, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
     kprof_choose_take_node_stack(node, &out->record);
-    atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 
 /* Tell each reason once. */
@@ -803,6 +818,7 @@ static void enter(const kprof_call *call)
     kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
     if (armed && awaited != KPROF_AWAIT_TIMED_OUT) /* else it may keep others out of the batch for long */
         follow(call, awaited);
+    settle_matched();
     if (!thread.alone && is_gated(call))
         enter_gate(call);
     if (kprof_batch_is_sealed() && !thread.captured && (is_work(call) || call->kind == KPROF_CALL_OTHER))

@@ -22,6 +22,8 @@ void kprof_process_release_records(void);
 const char *kprof_process_reason(kprof_status status);
 /* Forget the last error of this thread, as another launch begins. */
 void kprof_process_forget_reason(void);
+/* Have all launches been chosen that were asked for, and none is on its way into a batch in another thread? */
+bool kprof_process_has_chosen_all(void);
 /* Stop profiling in this process, and say so once, if kprof is gone: nobody reads the spool any more. Looks four times
  * a second at most. Call it when results have been written, never for a launch that is not measured. */
 void kprof_process_check_owner(void);

@@ -39,7 +39,7 @@ kprof_launch_state kprof_the_launches;
 bool kprof_watch_may_be_done(void)
 {
     return kprof_engine.process.config.kills && !atomic_load(&kprof_the_launches.told_done) &&
-           kprof_filter_exhausted(kprof_engine.process.filter);
+           kprof_process_has_chosen_all();
 }
 
 /* Tell that the process may be ended, if nothing is open. Needs the gate, alone. */

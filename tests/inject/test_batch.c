@@ -1319,6 +1319,24 @@ TEST_WITH(test_last_launch_that_is_asked_for, NULL, mend)
     kprof_filter_free(two);
 }
 
+/* The last one is on its way in another thread as the one before it returns: it shares the batch. */
+TEST_WITH(test_last_launch_in_another_thread, NULL, mend)
+{
+    kprof_filter *before = kprof_engine.process.filter, *two;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 2}, &two), KPROF_OK);
+    kprof_engine.process.filter = two;
+    const unsigned first = launch(SIM_ADD);
+    atomic_fetch_add(&kprof_engine.process.matched, 1);
+    const unsigned second = launch(SIM_ADD);
+    assert_pending(second);
+    atomic_fetch_add(&kprof_engine.process.settled, 1);
+    (void)launch(SIM_SCALE); /* which is not chosen */
+    assert_measured(first);
+    assert_measured(second);
+    kprof_engine.process.filter = before;
+    kprof_filter_free(two);
+}
+
 /* Kernels compute something else each time. Does a batch of them end where the host gets something? Else replays go on
  * from what the own run left there. */
 static bool will_close_at_copy(void)
