@@ -379,6 +379,31 @@ def check_columns(database, documented):
                       f"report-schema.md: {table}.{column} is missing")
 
 
+PAGES = "details raw summary statistics brief source sources session".split()
+
+
+def check_trace_with_instructions(source, write_fixture, kprof):
+    """A report with a trace and counters of instructions has its pages in each format, and --html has them all. One
+    kernel has several shapes there, so that the pages read the code of other launches."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace, counted, both, page = (pathlib.Path(folder) / name
+                                      for name in ("trace.kprof", "counted.kprof", "both.kprof", "page.html"))
+        subprocess.run([write_fixture, str(trace), "trace"], check=True)
+        counted.write_bytes((source / "tests/fixtures/source/recorded.kprof").read_bytes())
+        with sqlite3.connect(counted) as database:
+            (kernel,) = database.execute("SELECT min(kernel_id) FROM code_profile").fetchone()
+            database.execute("UPDATE code_profile SET kernel_id = ?", [kernel])
+            database.execute("UPDATE launch SET kernel_id = ?, grid_x = id + 1", [kernel])
+        database.close()
+        subprocess.run([kprof, "merge", trace, counted, "-o", both], capture_output=True, check=True)
+        for options in [*([f"--page={name}", *form] for name in PAGES for form in ([], ["--json"], ["--markdown"])),
+                        *([f"--page={name}", "--csv"] for name in PAGES if name != "brief"), ["--html", str(page)]]:
+            done = subprocess.run([kprof, "report", both, *options], capture_output=True, text=True, check=False)
+            check(done.returncode == 0, f"{' '.join(options)} ends with {done.returncode}: {done.stderr[-500:]}")
+        text = page.read_text() if page.exists() else ""
+        check('"part":"code"' in text and '"part":"program"' in text, "--html lacks the instructions, or the trace")
+
+
 def main():
     source, write_fixture, kprof = pathlib.Path(sys.argv[1]), *sys.argv[2:]
     golden = source / "tests/golden"
@@ -416,6 +441,7 @@ def main():
         check_brief(golden / name, schema)
     check_trace(golden / "raw-trace.json", golden / "raw.json")
     check_examples(source, write_fixture)
+    check_trace_with_instructions(source, write_fixture, kprof)
     for failure in failures:
         print(failure)
     return 1 if failures else 0

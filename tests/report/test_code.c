@@ -66,7 +66,7 @@ static int tear_down(void **state)
 typedef struct opened {
     kprof_report *report;
     kprof_model model;
-    kprof_code_profiles profiles;
+    const kprof_code_profiles *profiles;
     kprof_profiled_code code; /* of the profiles */
 } opened;
 
@@ -78,11 +78,11 @@ static kprof_status open_code(size_t number, opened *out)
         status = kprof_model_load(out->report, &out->model);
     if (status != KPROF_OK)
         return status;
-    kprof_code_profiles_load(out->report, &out->model, &out->profiles);
+    out->profiles = kprof_code_profiles_load(out->report, &out->model);
     if (out->report->status != KPROF_OK)
         return out->report->status;
-    assert_true(number < out->profiles.count);
-    const kprof_loaded_code *loaded = kprof_code_load(&out->profiles, &out->profiles.items[number]);
+    assert_true(number < out->profiles->count);
+    const kprof_loaded_code *loaded = kprof_code_load(out->profiles, &out->profiles->items[number]);
     if (loaded)
         out->code = loaded->code;
     return out->report->status;
@@ -175,7 +175,7 @@ TEST(test_hottest_lines)
     opened of;
     kprof_hot_lines hot;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], &hot);
+    kprof_hot_lines_find(of.profiles, &of.profiles->items[SOFTMAX], &hot);
     assert_int_equal(of.report->status, KPROF_OK);
     assert_int_equal(hot.count, KPROF_HOT_LINES_MAX);
     assert_string_equal(hot.items[0].place, "softmax.py:7");
@@ -184,7 +184,7 @@ TEST(test_hottest_lines)
     assert_string_equal(hot.items[1].place, "standard.py:170");
     assert_string_equal(hot.items[1].caller, "softmax.py:16");
     assert_true(hot.items[0].pct > hot.items[1].pct && hot.items[1].pct > hot.items[2].pct);
-    kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], &hot);
+    kprof_hot_lines_find(of.profiles, &of.profiles->items[STRIPPED], &hot);
     assert_int_equal(of.report->status, KPROF_OK);
     assert_string_equal(hot.items[0].place, "0x00c0");
     assert_null(hot.items[0].file);
@@ -271,7 +271,7 @@ TEST(test_sums_that_findings_read)
     opened of;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
     KPROF_AUTO_FREE double *measured = calloc(of.model.metric_count, sizeof *measured);
-    kprof_place_finder *finder = kprof_place_finder_new(&of.profiles);
+    kprof_place_finder *finder = kprof_place_finder_new(of.profiles);
     const kprof_place_values sums = kprof_places_values(finder, of.code.profile, measured);
     const double *load = kprof_profiled_values(&of.code, 4);
     assert_float_equal(sums.counters[KPROF_COUNTER_WORST_EXCESS], number(&of, load, KPROF_NUMBER_EXCESS), 0);
@@ -289,7 +289,7 @@ TEST(test_places_of_files_with_long_names)
     kprof_hot_lines hot;
     execute("UPDATE code_file SET path='/tmp/a'||replace(hex(zeroblob(30)), '00', char(0x4e16, 0x754c))||id||'.py'");
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], &hot);
+    kprof_hot_lines_find(of.profiles, &of.profiles->items[SOFTMAX], &hot);
     assert_int_equal(of.report->status, KPROF_OK);
     assert_non_null(strstr(hot.items[0].place, ":7"));
     assert_non_null(strstr(hot.items[1].place, ":170"));
@@ -413,7 +413,7 @@ TEST(test_hot_line_of_a_wait_that_is_told_later)
             "instruction_value JOIN metric ON metric.id=metric_id WHERE function_id=2 AND offset=0xa0 AND "
             "name='smsp__pcsamp_warps_issue_stalled_barrier'");
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], &hot);
+    kprof_hot_lines_find(of.profiles, &of.profiles->items[SOFTMAX], &hot);
     assert_int_equal(of.report->status, KPROF_OK);
     assert_string_equal(hot.items[0].place, "softmax.py:17");
     assert_string_equal(hot.items[0].caused_at, "standard.py:170");
@@ -429,13 +429,13 @@ TEST(test_names_of_files)
     opened of;
     execute("UPDATE code_file SET path='/other/softmax.py' WHERE path LIKE '%standard.py'");
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    assert_string_equal(of.profiles.files[0].name, "vectorAdd.cu");
-    assert_string_equal(of.profiles.files[1].name, "/home/user/project/softmax.py");
-    assert_string_equal(of.profiles.files[2].name, "/other/softmax.py");
+    assert_string_equal(of.profiles->files[0].name, "vectorAdd.cu");
+    assert_string_equal(of.profiles->files[1].name, "/home/user/project/softmax.py");
+    assert_string_equal(of.profiles->files[2].name, "/other/softmax.py");
     close_code(&of);
     execute("UPDATE code_file SET path='/'||replace(hex(zeroblob(999)), '00', char(0x4e16))||id||'.py'");
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    const char *name = of.profiles.files[1].name; /* that of no file */
+    const char *name = of.profiles->files[1].name; /* that of no file */
     assert_true(strlen(name) <= NAME_MAX && kprof_ends_with(name, "2.py") && kprof_text_is_clean(name));
     close_code(&of);
 }
@@ -593,7 +593,7 @@ static void test_too_many_profiles(void **state)
     opened of;
     assert_int_equal(open_code(INCR, &of), KPROF_OK);
     size_t read = 0;
-    while (4 + read < of.profiles.count && kprof_code_load(&of.profiles, &of.profiles.items[4 + read]))
+    while (4 + read < of.profiles->count && kprof_code_load(of.profiles, &of.profiles->items[4 + read]))
         read++;
     assert_int_equal(of.report->status, KPROF_BAD_REPORT);
     assert_true(read > 50 && read < 900);
@@ -614,7 +614,7 @@ static void write_text(const char *name, const char *text)
 static kprof_source_state find_text(const opened *of, const kprof_source_places *places, char **line)
 {
     kprof_source_text text;
-    kprof_source_text_find(&of->profiles, &of->profiles.files[0], places, &text);
+    kprof_source_text_find(of->profiles, &of->profiles->files[0], places, &text);
     const kprof_source_state state = text.state;
     *line = kprof_source_text_line(&text, 8);
     assert_null(kprof_source_text_line(&text, 0));
@@ -703,7 +703,7 @@ TEST(test_files_of_one_name)
         opened of;
         kprof_source_text text;
         assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
-        kprof_source_text_find(&of.profiles, &of.profiles.files[0], &below, &text);
+        kprof_source_text_find(of.profiles, &of.profiles->files[0], &below, &text);
         char *line = kprof_source_text_line(&text, 1);
         if (wanted[i][1])
             assert_string_equal(line, wanted[i][1]);

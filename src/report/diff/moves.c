@@ -37,11 +37,11 @@ void kprof_moves_load(const kprof_page_context *context, kprof_moves *out)
     *out = (kprof_moves){.context = context};
     for (int side = 0; side < KPROF_SIDES; side++) {
         const kprof_page_report *report = &context->reports[side];
-        kprof_code_profiles_load(report->file, &report->model, &out->profiles[side]);
+        out->profiles[side] = kprof_code_profiles_load(report->file, &report->model);
         out->taken[side] =
-            kprof_pool_calloc(report->model.pool, out->profiles[side].count + 1, sizeof *out->taken[side]);
+            kprof_pool_calloc(report->model.pool, out->profiles[side]->count + 1, sizeof *out->taken[side]);
     }
-    out->files = kprof_pool_calloc(context->reports->model.pool, out->profiles[KPROF_BASELINE].file_count + 1,
+    out->files = kprof_pool_calloc(context->reports->model.pool, out->profiles[KPROF_BASELINE]->file_count + 1,
                                    sizeof *out->files);
 }
 
@@ -52,7 +52,7 @@ void kprof_moves_free(kprof_moves *moves)
 
 bool kprof_moves_are_there(const kprof_moves *moves)
 {
-    return moves->profiles[KPROF_BASELINE].count > 0 && moves->profiles[KPROF_NEW].count > 0;
+    return moves->profiles[KPROF_BASELINE]->count > 0 && moves->profiles[KPROF_NEW]->count > 0;
 }
 
 KPROF_BY_TEXT(by_name, counted_place, place)
@@ -101,7 +101,7 @@ static counted_place *add_place(counted_places *places, int side, const kprof_pr
  * the same names. */
 static const kprof_code_file *find_now(const kprof_moves *moves, const kprof_code_file *file)
 {
-    const kprof_code_profiles *now = &moves->profiles[KPROF_NEW];
+    const kprof_code_profiles *now = moves->profiles[KPROF_NEW];
     const kprof_code_file *found = NULL;
     size_t most = 0;
     for (size_t i = 0; i < now->file_count; i++) {
@@ -120,8 +120,8 @@ static void compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof
     const kprof_print_options *options = moves->context->options;
     const kprof_source_places places = {options->source_folders, options->source_files, &moves->index};
     kprof_source_text old = {0}, new = {0};
-    kprof_source_text_find(&moves->profiles[KPROF_BASELINE], file, &places, &old);
-    kprof_source_text_find(&moves->profiles[KPROF_NEW], out->now, &places, &new);
+    kprof_source_text_find(moves->profiles[KPROF_BASELINE], file, &places, &old);
+    kprof_source_text_find(moves->profiles[KPROF_NEW], out->now, &places, &new);
     if (old.text && new.text) {
         out->state = KPROF_FILE_EDITED;
         kprof_line_map_make(moves->context->reports->model.pool, &old, &new, &out->lines);
@@ -132,7 +132,7 @@ static void compare_texts(kprof_moves *moves, const kprof_code_file *file, kprof
 
 static const kprof_file_versions *compare_file(kprof_moves *moves, const kprof_code_file *file)
 {
-    kprof_file_versions *versions = &moves->files[file - moves->profiles[KPROF_BASELINE].files];
+    kprof_file_versions *versions = &moves->files[file - moves->profiles[KPROF_BASELINE]->files];
     if (versions->state != KPROF_FILE_NOT_COMPARED)
         return versions;
     const kprof_code_file *now = versions->now = find_now(moves, file);
@@ -188,7 +188,7 @@ static void name_old_line(kprof_moves *moves, const kprof_loaded_code *loaded, c
 /* Add the lines of a profile or, where it has none, its instructions. */
 static void add_profile(kprof_moves *moves, const kprof_code_profile *profile, int side, counted_places *places)
 {
-    const kprof_loaded_code *loaded = kprof_code_load(&moves->profiles[side], profile);
+    const kprof_loaded_code *loaded = kprof_code_load(moves->profiles[side], profile);
     if (!loaded)
         return;
     const kprof_profiled_code *code = &loaded->code;
@@ -290,7 +290,7 @@ static const kprof_code_profile *first_profile(const kprof_code_profiles *profil
 
 static void add_side(kprof_moves *moves, const kprof_launch_group *group, int side, counted_places *places)
 {
-    const kprof_code_profiles *profiles = &moves->profiles[side];
+    const kprof_code_profiles *profiles = moves->profiles[side];
     for (size_t i = 0; i < group->id_count; i++) {
         const kprof_code_profile *profile = kprof_code_profile_of(profiles, group->ids[i]);
         if (!profile || moves->taken[side][profile - profiles->items] == moves->kernels)
@@ -307,9 +307,9 @@ void kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kernel, kprof
     moves->kernels++;
     if (!kernel->groups[KPROF_BASELINE] || !kernel->groups[KPROF_NEW] || !kprof_moves_are_there(moves))
         return;
-    const kprof_code_profile *now = first_profile(&moves->profiles[KPROF_NEW], kernel->groups[KPROF_NEW]);
+    const kprof_code_profile *now = first_profile(moves->profiles[KPROF_NEW], kernel->groups[KPROF_NEW]);
     if (now)
-        places.twin = kprof_code_load(&moves->profiles[KPROF_NEW], now);
+        places.twin = kprof_code_load(moves->profiles[KPROF_NEW], now);
     add_side(moves, kernel->groups[KPROF_BASELINE], KPROF_BASELINE, &places);
     places.twin = NULL; /* reading more code of its report may drop it */
     add_side(moves, kernel->groups[KPROF_NEW], KPROF_NEW, &places);

@@ -33,7 +33,7 @@ typedef struct kprof_file_versions {
 
 typedef struct kprof_moves {
     const kprof_page_context *context;
-    kprof_code_profiles profiles[KPROF_SIDES];
+    const kprof_code_profiles *profiles[KPROF_SIDES];
     kprof_file_versions *files; /* [profiles[KPROF_BASELINE].file_count] */
     size_t *taken[KPROF_SIDES]; /* [profiles.count]: the kernel that took them last */
     size_t kernels;             /* asked about so far */

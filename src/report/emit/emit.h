@@ -108,7 +108,7 @@ void kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
 
 /* The instructions of a kernel, with what the page says of them. */
 typedef struct kprof_emit_code {
-    const kprof_code_profiles *profiles; /* valid until the page ends */
+    const kprof_code_profiles *profiles; /* valid as long as the model */
     const kprof_profiled_code *code;
     const kprof_profiled_lines *lines;
     const kprof_profiled_lines *ptx;       /* the same instructions by lines of the PTX; NULL: not known */

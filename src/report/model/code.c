@@ -152,15 +152,16 @@ static struct kprof_code_cache *new_cache(kprof_report *report, const kprof_mode
     return cache;
 }
 
-kprof_code_profiles kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles)
+const kprof_code_profiles *kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles)
 {
-    kprof_code_profiles of_ptx = *profiles;
-    of_ptx.takes_ptx = true;
-    of_ptx.cache = new_cache(profiles->report, profiles->model);
+    kprof_code_profiles *of_ptx = kprof_pool_calloc(profiles->model->pool, 1, sizeof *of_ptx);
+    *of_ptx = *profiles;
+    of_ptx->takes_ptx = true;
+    of_ptx->cache = new_cache(profiles->report, profiles->model);
     return of_ptx;
 }
 
-void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
+const kprof_code_profiles *kprof_code_profiles_load(kprof_report *report, const kprof_model *model)
 {
     static const struct {
         const char *sql;
@@ -172,17 +173,15 @@ void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kp
          read_profile},
         {"SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id", read_launch},
     };
-    if (*model->code) {
-        *out = **model->code;
-        return;
-    }
-    *out = (kprof_code_profiles){.report = report, .model = model, .cache = new_cache(report, model)};
+    if (*model->code)
+        return *model->code;
+    kprof_code_profiles *all = *model->code = kprof_pool_calloc(model->pool, 1, sizeof *all);
+    *all = (kprof_code_profiles){.report = report, .model = model, .cache = new_cache(report, model)};
     for (size_t i = 0; i < COUNT_OF(steps) && report->version >= KPROF_CODE_VERSION; i++)
         KPROF_EACH_ROW(rows, report, steps[i].sql)
-            steps[i].read(out, rows.row);
-    name_files(out);
-    *model->code = kprof_pool_calloc(model->pool, 1, sizeof **model->code);
-    **model->code = *out;
+            steps[i].read(all, rows.row);
+    name_files(all);
+    return all;
 }
 
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch)

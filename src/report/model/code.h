@@ -114,15 +114,15 @@ typedef struct kprof_code_profiles {
     size_t file_count;
     struct kprof_code_launch *launches; /* [launch_count], by id */
     size_t launch_count;
-    bool takes_ptx;                 /* lines are those of the PTX; to be set before any are read */
+    bool takes_ptx;                 /* lines are those of the PTX */
     struct kprof_code_cache *cache; /* instructions that were read */
 } kprof_code_profiles;
 
-/* Read which profiles and files there are; none in a report of an older version. All is in memory of the model, and all
- * pages of it share what they read. */
-void kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out);
-/* The same with lines of the PTX, in memory of their own. */
-kprof_code_profiles kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles);
+/* Read which profiles and files there are, or give those that were read before; none in a report of an older version.
+ * They live as long as the model, and all pages of it share them, with the instructions that are read. */
+const kprof_code_profiles *kprof_code_profiles_load(kprof_report *report, const kprof_model *model);
+/* The same profiles with lines of the PTX. They live as long, with a cache of their own. */
+const kprof_code_profiles *kprof_code_profiles_of_ptx(const kprof_code_profiles *profiles);
 /* The profile that a launch is part of; NULL: none. */
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch);
 
@@ -162,8 +162,8 @@ typedef struct kprof_profiled_reason {
 /* The instructions of a profile. A row of values has a column for each metric that was measured, and behind them
  * those that kprof makes of these. */
 typedef struct kprof_profiled_code {
-    kprof_pool *pool; /* of all of it */
-    const kprof_code_profiles *profiles;
+    kprof_pool *pool;                    /* of all of it */
+    const kprof_code_profiles *profiles; /* in memory of the model, as those of kprof_code_profiles_load */
     const kprof_code_profile *profile;
     size_t *metrics; /* [metric_count]: indexes into the model's metrics, of each column */
     size_t metric_count, column_count;

@@ -210,7 +210,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     group->configurations += kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE;
     kprof_names_keep(&groups->configurations, text.data, 0);
     /* Samples of many launches tell more than those of a few. */
-    const kprof_code_profile *code = kprof_code_profile_of(&groups->code, launch->id);
+    const kprof_code_profile *code = kprof_code_profile_of(groups->code, launch->id);
     if (code && (!group->code || code->sampled > group->code->sampled))
         group->code = code;
     (launch->samples ? count_samples : count_single)(groups, group, launch);
@@ -270,7 +270,7 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
         kprof_names_add(&out->devices, model->devices[i].name, i);
         kprof_names_add(&out->uuids, model->devices[i].uuid, i);
     }
-    kprof_code_profiles_load(context->reports->file, model, &out->code);
+    out->code = kprof_code_profiles_load(context->reports->file, model);
     if (out->by == KPROF_GROUP_STACK)
         kprof_told_stacks_load(context->reports->file, model->pool, &out->stacks);
     const kprof_model_parts parts = {parts_samples(out->by) ? make_key : NULL, out};

@@ -45,7 +45,7 @@ typedef struct kprof_groups {
     uint64_t *untold;                    /* [kernel_count], of the first of each name: see below */
     kprof_names keys;                    /* -> the first group of it */
     kprof_names configurations;          /* group and shape, of all groups */
-    kprof_code_profiles code;
+    const kprof_code_profiles *code;
     kprof_told_stacks stacks; /* of groups of stacks alone */
 } kprof_groups;
 

@@ -338,7 +338,7 @@ static void take_hot_lines(const kprof_ranking *ranking, brief *out)
 {
     const kprof_code_profile *code = out->row->group->code;
     if (code)
-        kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
+        kprof_hot_lines_find(ranking->groups.code, code, &out->hot);
     if (code && code->sampled == 0 && *code->reason) {
         KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&text, "Hottest line not known: %s", code->reason);

@@ -143,7 +143,7 @@ static void choose_findings(const kprof_launch_page *page, const kprof_view_chip
 
 /* The hottest line of each profile, looked for once. */
 typedef struct kprof_hot_cache {
-    kprof_code_profiles profiles;
+    const kprof_code_profiles *profiles;
     struct {
         bool is_known, is_there;
         kprof_hot_line line;
@@ -153,13 +153,13 @@ typedef struct kprof_hot_cache {
 static void show_hot_line(const kprof_launch_page *page, const kprof_model_launch *launch)
 {
     kprof_hot_cache *hot = page->hot;
-    const kprof_code_profile *profile = kprof_code_profile_of(&hot->profiles, launch->id);
+    const kprof_code_profile *profile = kprof_code_profile_of(hot->profiles, launch->id);
     if (!profile)
         return;
-    const size_t at = (size_t)(profile - hot->profiles.items);
+    const size_t at = (size_t)(profile - hot->profiles->items);
     if (!hot->lines[at].is_known) {
         kprof_hot_lines found;
-        kprof_hot_lines_find(&hot->profiles, profile, &found);
+        kprof_hot_lines_find(hot->profiles, profile, &found);
         hot->lines[at].is_known = true;
         hot->lines[at].is_there = found.count > 0 || (profile->sampled == 0 && *profile->reason);
         hot->lines[at].line =
@@ -190,7 +190,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
     kprof_emit_findings all = {.findings = NULL};
     if (has_findings) {
-        const kprof_code_profile *profile = kprof_code_profile_of(&page->hot->profiles, launch->id);
+        const kprof_code_profile *profile = kprof_code_profile_of(page->hot->profiles, launch->id);
         const kprof_place_values of = kprof_places_values(page->finder, profile, launch->values);
         all.findings = kprof_rules_apply(page->rules, of.values, of.counters);
         kprof_places_find(page->finder, launch->id, page->rules);
@@ -222,13 +222,13 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     kprof_hot_cache hot = {0};
     kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot, .file = context->reports->file};
     kprof_view_sections(&context->reports->model, context->options->metric_title, &view);
-    kprof_code_profiles_load(page.file, &context->reports->model, &hot.profiles);
-    hot.lines = kprof_pool_calloc(context->reports->model.pool, hot.profiles.count + 1, sizeof *hot.lines);
+    hot.profiles = kprof_code_profiles_load(page.file, &context->reports->model);
+    hot.lines = kprof_pool_calloc(context->reports->model.pool, hot.profiles->count + 1, sizeof *hot.lines);
     page.has_timelines = kprof_report_has_timelines(page.file);
     if (context->options->findings)
         page.rules = kprof_rules_new(context->options->findings, &context->reports->model);
     if (page.rules)
-        page.finder = kprof_place_finder_new(&hot.profiles);
+        page.finder = kprof_place_finder_new(hot.profiles);
     return kprof_page_launches(context, &page, show_launch);
 }
 

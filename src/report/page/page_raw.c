@@ -6,9 +6,8 @@
 #include <string.h>
 
 typedef struct raw_page {
-    kprof_launch_page launches; /* first: visitors get it */
-    kprof_code_profiles profiles;
-    bool has_instances;
+    kprof_launch_page launches;          /* first: visitors get it */
+    const kprof_code_profiles *profiles; /* NULL: not asked for */
 } raw_page;
 
 /* A metric of instructions: the launches of a profile get as much each. */
@@ -44,8 +43,8 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         kprof_view_fill_metric(page->view->model, launch, metric);
         page->emitter->ops->metric(page->emitter, metric);
     }
-    const kprof_code_profile *profile = raw->has_instances ? kprof_code_profile_of(&raw->profiles, launch->id) : NULL;
-    const kprof_loaded_code *loaded = profile ? kprof_code_load(&raw->profiles, profile) : NULL;
+    const kprof_code_profile *profile = raw->profiles ? kprof_code_profile_of(raw->profiles, launch->id) : NULL;
+    const kprof_loaded_code *loaded = profile ? kprof_code_load(raw->profiles, profile) : NULL;
     for (size_t i = 0; loaded && i < page->view->column_count; i++) {
         kprof_emit_metric *metric = &page->view->columns[i];
         const kprof_profiled_code *code = &loaded->code;
@@ -60,10 +59,10 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
-    raw_page page = {.launches = {.view = &view, .emitter = kprof_page_begin(context)},
-                     .has_instances = context->options->instances != KPROF_INSTANCES_NONE};
-    kprof_view_all(&context->reports->model, page.has_instances, &view);
-    if (page.has_instances)
-        kprof_code_profiles_load(context->reports->file, &context->reports->model, &page.profiles);
+    raw_page page = {.launches = {.view = &view, .emitter = kprof_page_begin(context)}};
+    const bool has_instances = context->options->instances != KPROF_INSTANCES_NONE;
+    kprof_view_all(&context->reports->model, has_instances, &view);
+    if (has_instances)
+        page.profiles = kprof_code_profiles_load(context->reports->file, &context->reports->model);
     return kprof_page_end(page.launches.emitter, kprof_page_launches(context, &page.launches, show_launch));
 }

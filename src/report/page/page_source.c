@@ -37,7 +37,7 @@ static const struct {
 typedef struct source_page {
     const kprof_page_context *context;
     const kprof_model *model;
-    kprof_code_profiles profiles;
+    const kprof_code_profiles *profiles;
     kprof_emitter *emitter;
     kprof_source_text *texts; /* [file_count of the profiles] */
     bool *is_looked_for;      /* [file_count]: texts has it, and a row names the file */
@@ -97,11 +97,11 @@ static void add_note(source_page *page, const char *kernel, char *text)
 /* The text of a file, looked for once. */
 static const kprof_source_text *text_of(source_page *page, const kprof_code_file *file)
 {
-    const size_t at = (size_t)(file - page->profiles.files);
+    const size_t at = (size_t)(file - page->profiles->files);
     const kprof_print_options *options = page->context->options;
     const kprof_source_places places = {options->source_folders, options->source_files, &page->index};
     if (!page->is_looked_for[at]) {
-        kprof_source_text_find(&page->profiles, file, &places, &page->texts[at]);
+        kprof_source_text_find(page->profiles, file, &places, &page->texts[at]);
         kprof_pool_keep(page->model->pool, page->texts[at].text);
         kprof_pool_keep(page->model->pool, page->texts[at].lines);
     }
@@ -549,8 +549,8 @@ static const char *describe_shape(const kprof_code_profile *profile, char *out, 
 static bool is_one_of_several(const source_page *page, const kprof_code_profile *profile)
 {
     return profile->counted <= 1 && profile->sampled <= 1 &&
-           KPROF_ANY(i, page->profiles.count,
-                     page->profiles.items[i].kernel == profile->kernel && page->profiles.items[i].id != profile->id);
+           KPROF_ANY(i, page->profiles->count,
+                     page->profiles->items[i].kernel == profile->kernel && page->profiles->items[i].id != profile->id);
 }
 
 static void show_heading(shown_code *shown)
@@ -569,7 +569,7 @@ static void show_heading(shown_code *shown)
         kprof_field_text("kernel", "Kernel", name_of(shown->page, profile), .plain = true),
         machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
         shown_if(kprof_field_integer("process_id", "Process", profile->process->pid),
-                 has_several_processes(&shown->page->profiles)),
+                 has_several_processes(shown->page->profiles)),
         shown_if(kprof_field_text("shape", "Shape", shape, .plain = true), shape != NULL),
         kprof_field_text("device_name", "Device", profile->device->name, .plain = true),
         shown_if(kprof_field_integer("launch", "Launch", profile->launch), is_one_of_several(shown->page, profile)),
@@ -587,7 +587,7 @@ static void show_heading(shown_code *shown)
 
 static size_t find_advice(const source_page *page, const char *mangled)
 {
-    size_t i = page->profiles.takes_ptx ? 0 : 1;
+    size_t i = page->profiles->takes_ptx ? 0 : 1;
     const bool is_cpp = strncmp(mangled, "_Z", 2) == 0;
     while (i > 0 && (!strstr(mangled, advices[i].word) || (advices[i].is_plain && is_cpp)))
         i++;
@@ -607,7 +607,7 @@ static void note_advice(source_page *page, const char *kernel)
 /* Code that a compiler made of PTX without lines has those of the PTX at least. */
 static void note_lines(source_page *page, const kprof_profiled_code *code, const char *state)
 {
-    const bool is_ptx = page->profiles.takes_ptx, has_ptx = !is_ptx && kprof_profiled_has_ptx(code);
+    const bool is_ptx = page->profiles->takes_ptx, has_ptx = !is_ptx && kprof_profiled_has_ptx(code);
     state = is_ptx ? "" : state;
     if (!has_ptx)
         page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
@@ -682,7 +682,7 @@ static void show_code(shown_code *shown)
 static void show_profile(source_page *page, const kprof_code_profile *profile)
 {
     kprof_profiled_lines lines = {0};
-    const kprof_loaded_code *loaded = kprof_code_load(&page->profiles, profile);
+    const kprof_loaded_code *loaded = kprof_code_load(page->profiles, profile);
     if (!loaded)
         return;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines};
@@ -713,10 +713,10 @@ static void show_files(source_page *page)
 {
     kprof_emitter *emitter = page->emitter;
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"files", "Source files", KPROF_LIST_TABLE, true});
-    for (size_t i = 0; i < page->profiles.file_count; i++) {
+    for (size_t i = 0; i < page->profiles->file_count; i++) {
         if (!page->is_looked_for[i])
             continue;
-        const kprof_code_file *file = &page->profiles.files[i];
+        const kprof_code_file *file = &page->profiles->files[i];
         const kprof_emit_field fields[] = {
             kprof_field_text("path", "File", file->path),
             machine(optional_integer("bytes", "Bytes", file->bytes >= 0, (uint64_t)file->bytes)),
@@ -772,7 +772,7 @@ static void show_notes(source_page *page, bool are_all)
 static kprof_status take_launch(void *user, const kprof_model_launch *launch)
 {
     source_page *page = user;
-    kprof_code_profile *profile = kprof_code_profile_of(&page->profiles, launch->id);
+    kprof_code_profile *profile = kprof_code_profile_of(page->profiles, launch->id);
     if (profile && profile->taken++ == 0)
         profile->shape = launch->record;
     return KPROF_OK;
@@ -781,7 +781,7 @@ static kprof_status take_launch(void *user, const kprof_model_launch *launch)
 static kprof_status take_launches(source_page *page)
 {
     const kprof_print_options *options = page->context->options;
-    const kprof_model_walk walk = {page->profiles.report, page->model, options->filter, false};
+    const kprof_model_walk walk = {page->profiles->report, page->model, options->filter, false};
     return options->condition_count > 0 ? kprof_page_walk(page->context, take_launch, page)
                                         : kprof_model_launches(&walk, take_launch, page);
 }
@@ -792,8 +792,8 @@ static void prepare(source_page *page)
     enum { OTHER_FIELDS = 32 };
     const kprof_model *model = page->model;
     page->metrics = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *page->metrics);
-    page->texts = kprof_pool_calloc(model->pool, page->profiles.file_count + 1, sizeof *page->texts);
-    page->is_looked_for = kprof_pool_calloc(model->pool, page->profiles.file_count + 1, sizeof *page->is_looked_for);
+    page->texts = kprof_pool_calloc(model->pool, page->profiles->file_count + 1, sizeof *page->texts);
+    page->is_looked_for = kprof_pool_calloc(model->pool, page->profiles->file_count + 1, sizeof *page->is_looked_for);
     for (size_t i = 0; i < model->metric_count; i++)
         if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0 &&
             !kprof_instruction_is_of_launch(model->metrics[i].name)) /* older reports have such */
@@ -808,12 +808,12 @@ static kprof_status show_profiles(source_page *page)
                                   "APPLICATION measures them, where it repeats launches";
     kprof_emitter *emitter = page->emitter;
     size_t shown = 0;
-    for (size_t i = 0; i < page->profiles.count; i++) {
-        if (page->profiles.items[i].taken == 0)
+    for (size_t i = 0; i < page->profiles->count; i++) {
+        if (page->profiles->items[i].taken == 0)
             continue;
         if (shown++ == 0)
             emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_CODE, false});
-        show_profile(page, &page->profiles.items[i]);
+        show_profile(page, &page->profiles->items[i]);
     }
     if (shown > 0)
         emitter->ops->list_end(emitter);
@@ -864,7 +864,7 @@ static void emit_code(shown_code *shown, const whole_code *whole)
     KPROF_AUTO(kprof_strbuf) measured = KPROF_STRBUF_INIT;
     examine(shown);
     describe_profile(shown, &measured);
-    if (has_several_processes(&page->profiles))
+    if (has_several_processes(page->profiles))
         kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
                             (long long)profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
@@ -877,7 +877,7 @@ static void emit_code(shown_code *shown, const whole_code *whole)
     for (size_t i = 0; i < note_count; i++)
         notes[i] = page->notes[first_note + i].text;
     page->emitter->ops->code(page->emitter, &(kprof_emit_code){
-                                                .profiles = &page->profiles,
+                                                .profiles = page->profiles,
                                                 .code = shown->code,
                                                 .lines = shown->lines,
                                                 .ptx = whole->ptx,
@@ -907,7 +907,7 @@ static char **texts_of_lines(source_page *page, const kprof_loaded_code *loaded)
 
 static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx, const kprof_code_profile *profile)
 {
-    const kprof_loaded_code *loaded = kprof_code_load(&page->profiles, profile);
+    const kprof_loaded_code *loaded = kprof_code_load(page->profiles, profile);
     if (!loaded)
         return;
     const kprof_loaded_code *by_ptx = kprof_profiled_has_ptx(&loaded->code) ? kprof_code_load(of_ptx, profile) : NULL;
@@ -922,48 +922,46 @@ static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx
 static void tell_strangers(const source_page *page)
 {
     const kprof_strlist *files = page->context->options->source_files;
-    const kprof_code_profiles *profiles = &page->profiles;
+    const kprof_code_profiles *profiles = page->profiles;
     for (size_t i = 0; files && i < files->count; i++)
         if (!KPROF_ANY(k, profiles->file_count, kprof_source_same_end(profiles->files[k].path, files->items[i]) > 0))
             kprof_log(KPROF_LOG_WARNING, "--resolve-source-file %s: no line of the report is of a file of this name",
                       files->items[i]);
 }
 
-/* The emitter refers to the code until the page ends. */
-static source_page *open_page(const kprof_page_context *context)
+static void open_page(const kprof_page_context *context, bool takes_ptx, source_page *out)
 {
     const kprof_model *model = &context->reports->model;
-    source_page *page = kprof_pool_calloc(model->pool, 1, sizeof *page);
-    page->context = context;
-    page->model = model;
-    kprof_code_profiles_load(context->reports->file, model, &page->profiles);
-    tell_strangers(page);
-    prepare(page);
-    return page;
+    const kprof_code_profiles *profiles = kprof_code_profiles_load(context->reports->file, model);
+    *out = (source_page){
+        .context = context, .model = model, .profiles = takes_ptx ? kprof_code_profiles_of_ptx(profiles) : profiles};
+    tell_strangers(out);
+    prepare(out);
 }
 
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context)
 {
-    source_page *page = open_page(context);
-    page->emitter = emitter;
-    const kprof_status status = page->profiles.count > 0 ? take_launches(page) : KPROF_OK;
-    const kprof_code_profiles of_ptx = kprof_code_profiles_of_ptx(&page->profiles);
-    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++)
-        if (page->profiles.items[i].taken > 0)
-            show_whole_code(page, &of_ptx, &page->profiles.items[i]);
-    kprof_source_index_free(&page->index);
+    source_page page;
+    open_page(context, false, &page);
+    page.emitter = emitter;
+    const kprof_code_profiles *profiles = page.profiles, *of_ptx = kprof_code_profiles_of_ptx(profiles);
+    const kprof_status status = profiles->count > 0 ? take_launches(&page) : KPROF_OK;
+    for (size_t i = 0; i < profiles->count && status == KPROF_OK; i++)
+        if (profiles->items[i].taken > 0)
+            show_whole_code(&page, of_ptx, &profiles->items[i]);
+    kprof_source_index_free(&page.index);
     return status;
 }
 
 kprof_status kprof_page_source(const kprof_page_context *context)
 {
-    source_page *page = open_page(context);
-    page->profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
-    kprof_status status = take_launches(page);
+    source_page page;
+    open_page(context, context->options->source_view == KPROF_VIEW_PTX, &page);
+    kprof_status status = take_launches(&page);
     if (status != KPROF_OK)
         return status;
-    page->emitter = kprof_page_begin(context);
-    status = show_profiles(page);
-    kprof_source_index_free(&page->index);
-    return kprof_page_end(page->emitter, status);
+    page.emitter = kprof_page_begin(context);
+    status = show_profiles(&page);
+    kprof_source_index_free(&page.index);
+    return kprof_page_end(page.emitter, status);
 }

@@ -232,7 +232,7 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
         most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
     out->durations = kprof_pool_calloc(pool, most, sizeof *out->durations);
     out->rows = kprof_pool_calloc(pool, out->groups.count + 1, sizeof *out->rows);
-    out->finder = kprof_place_finder_new(&out->groups.code);
+    out->finder = kprof_place_finder_new(out->groups.code);
     if (options->findings)
         out->rules = kprof_rules_new(options->findings, out->groups.model);
     for (size_t i = 0; i < out->groups.count; i++)
