@@ -281,6 +281,7 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
     KPROF_THEN(status, bind_expression(bind, "symptom", finding->symptom));
     KPROF_THEN(status, bind_expression(gain, "expression", finding->gain));
     KPROF_THEN(status, bind_expression(gain, "at_most", finding->gain_bound));
+    KPROF_THEN(status, bind_expression(gain, "severity", finding->severity));
     KPROF_THEN(status, check_text(bind, "message", finding->message, locals));
     KPROF_THEN(status, check_text(bind, "advice", finding->advice, locals));
     KPROF_THEN(status, check_text(bind, "next", finding->next, locals));
@@ -321,8 +322,8 @@ static kprof_status read_scope(const kprof_json_place *place, const cJSON *value
 static kprof_status read_speedup(const kprof_json_place *place, const cJSON *value, void *finding)
 {
     KPROF_JSON_FIELDS(fields, EXPRESSION(, "expression", gain, .is_needed = true), EXPRESSION(, "at_most", gain_bound),
-                      FIELD(, "formula", TEXT, gain_formula, .is_needed = true), FIELD(, "source", TEXT, gain_source),
-                      FIELD(, "scope", PART, gain_is_local, .read = read_scope));
+                      EXPRESSION(, "severity", severity), FIELD(, "formula", TEXT, gain_formula, .is_needed = true),
+                      FIELD(, "source", TEXT, gain_source), FIELD(, "scope", PART, gain_is_local, .read = read_scope));
     return kprof_json_read(place, value, fields, finding);
 }
 

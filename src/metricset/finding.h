@@ -94,6 +94,7 @@ typedef struct kprof_finding {
     kprof_expr *gain;       /* per cent of the kernel's time that could go at most; NULL: not estimated */
     kprof_expr *gain_bound; /* per cent that the gain cannot exceed, whatever `gain` is; NULL: 100 */
     bool gain_is_local;     /* a share of the time of the finding's subject, not of the kernel */
+    kprof_expr *severity;   /* ranks the finding where `gain` is missing, in the same per cent; NULL: nothing does */
     char *gain_formula;     /* the same in words; NULL with `gain` */
     char *gain_source;      /* the source of that claim; NULL: none */
     char *next;             /* id of the section to look at, or {value.name} for that of an option; NULL: none */

@@ -8,6 +8,9 @@ import harness
 import planted
 
 RECORDED = harness.ROOT / "tests/report/findings/planted-h200.kprof"
+# Their findings tell waits alone, or cost less than the conflicts beside them: other findings lead.
+LED_BY_OTHERS = {"late_load": "WarpStall", "chase_neighbours": "UncoalescedGlobal",
+                 "table_in_shared": "SharedBankConflicts"}
 LATER = {"few_threads_left", "one_of_seven", "two_warps_work"}  # than the report
 
 
@@ -50,6 +53,24 @@ class Recorded(unittest.TestCase):
         rows = planted.judge(RECORDED, marks)
         self.assertEqual([row for row in rows if row[-1] != "right" and row[0] not in LATER], [])
         self.assertEqual(len(rows) - len(LATER), 24)
+
+    def test_the_verdict_names_the_fault(self):
+        marks = planted.read_marks(planted.sources())
+        told = {one["kernel"]["function"]: one["verdict"]["finding"]["id"] for one in planted.launches_of(RECORDED)
+                if one["kernel"]["function"] in marks}
+        self.assertEqual(len(told), 24)
+        for kernel, finding in told.items():
+            self.assertIn(finding, {LED_BY_OTHERS.get(kernel)} if kernel in LED_BY_OTHERS else marks[kernel].findings,
+                          kernel)
+
+    def test_what_is_worth_most_leads_each_page(self):
+        text = harness.run([harness.kprof(), "report", RECORDED, "-k", "softmax_rows"]).stdout
+        self.assertIn("Worth most  Accesses are not coalesced (no estimate)", text)
+        self.assertIn("Look next   collect --section MemoryWorkloadAnalysis_Tables", text)
+        [line] = harness.run([harness.kprof(), "report", RECORDED, "--brief", "--json", "-k",
+                              "softmax_rows"]).stdout.splitlines()
+        self.assertEqual([found["id"] for found in json.loads(line)["findings"]],
+                         ["UncoalescedGlobal", "WarpStall", "SmallGrid"])
 
     def test_reasons_of_samples_are_about_the_kind_of_what_is_waited_for(self):
         self.assertEqual(planted.samples_by_reason(RECORDED), (307437, 0))

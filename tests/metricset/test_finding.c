@@ -71,6 +71,8 @@ TEST(refuses_what_is_missing_or_wrong)
                    "speedup.at_most: is not an expression");
     assert_refused(MESSAGE ",\"speedup\":{\"expression\":\"1\",\"formula\":\"x\",\"at_most\":\"left\"}}",
                    "speedup.at_most: \"left\" is neither");
+    assert_refused(MESSAGE ",\"speedup\":{\"expression\":\"1\",\"formula\":\"x\",\"severity\":\"share\"}}",
+                   "speedup.severity: \"share\" is neither");
     assert_refused(MESSAGE ",\"unless\":\"F\"}", "unless: must be a list");
     assert_refused(MESSAGE ",\"unless\":[" THIRTY_TWO_IDS ",\"a\"]}", "unless: has more than 32 elements");
     assert_refused(MESSAGE ",\"verdict\":{\"name\":\"n\",\"text\":\"t\"}}", "verdict.line: must be");

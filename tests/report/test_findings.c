@@ -131,6 +131,7 @@ static void check_text(const kprof_found *found, const cJSON *one, const char *w
     const char *says = cJSON_GetStringValue(cJSON_GetObjectItem(one, "says"));
     const char *next = cJSON_GetStringValue(cJSON_GetObjectItem(one, "next"));
     const cJSON *gain = cJSON_GetObjectItem(one, "gain"), *missing = cJSON_GetObjectItem(one, "missing");
+    const cJSON *severity = cJSON_GetObjectItem(one, "severity");
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     kprof_found_say(found, false, &text);
@@ -140,6 +141,13 @@ static void check_text(const kprof_found *found, const cJSON *one, const char *w
         fail_msg("%s %s \"%s\", not \"%s\"", found->finding->id, why, text.data, says);
     if (cJSON_IsNull(gain) ? !isnan(found->gain_pct) : gain && !(fabs(found->gain_pct - gain->valuedouble) < 1e-9))
         fail_msg("%s %s It is worth %.15g, not %.15g", found->finding->id, why, found->gain_pct, gain->valuedouble);
+    if (severity && !(fabs(found->severity_pct - severity->valuedouble) < 1e-9))
+        fail_msg("%s %s Its severity is %.15g, not %.15g", found->finding->id, why, found->severity_pct,
+                 severity->valuedouble);
+    if (found->state == KPROF_FOUND && found->finding->gain && found->finding->confidence == KPROF_CONFIDENCE_HIGH &&
+        isnan(found->gain_pct) && isnan(found->severity_pct))
+        fail_msg("%s %s It has neither gain nor severity, so that what matters less outranks it", found->finding->id,
+                 why);
     if (next && strcmp(kprof_found_next(found), next) != 0)
         fail_msg("%s %s Next is %s, not %s", found->finding->id, why, kprof_found_next(found), next);
     kprof_found_missing(found, &names);
@@ -536,6 +544,35 @@ TEST(verdict_tells_what_is_known)
     free_launch(&launch);
     free(list.items);
     kprof_catalog_free(catalog);
+}
+
+/* Each of these is worth more than all behind it. */
+TEST(findings_are_ranked)
+{
+    static kprof_finding low = {.confidence = KPROF_CONFIDENCE_LOW}, high = {.confidence = KPROF_CONFIDENCE_HIGH},
+                         local = {.gain_is_local = true};
+    static const kprof_found ranked[] = {
+        {&low, .gain_pct = 40, .unbounded_pct = 60, .severity_pct = NAN},
+        {&low, .gain_pct = 40, .unbounded_pct = 40, .severity_pct = NAN},
+        {&high, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = 39},
+        {&high, .gain_pct = 12, .unbounded_pct = 12, .severity_pct = NAN},
+        {&high, .gain_pct = 33, .unbounded_pct = 33, .severity_pct = NAN, .is_symptom = true},
+        {&high, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = 90, .is_symptom = true},
+        {&high, .gain_pct = 9, .unbounded_pct = 9, .severity_pct = NAN},
+        {&low, .gain_pct = 26, .unbounded_pct = 26, .severity_pct = NAN, .is_symptom = true},
+        {&low, .gain_pct = 3, .unbounded_pct = 3, .severity_pct = NAN},
+        {&high, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = 9},
+        {&local, .gain_pct = 80, .unbounded_pct = 80, .severity_pct = NAN},
+        {&high, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = NAN},
+        {&low, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = NAN},
+        {&high, .gain_pct = 0, .unbounded_pct = 0, .severity_pct = NAN},
+    };
+    for (size_t i = 0; i < COUNT_OF(ranked); i++) {
+        for (size_t k = 0; k < COUNT_OF(ranked); k++) {
+            if (kprof_found_is_worth_more(&ranked[i], &ranked[k]) != (i < k))
+                fail_msg("%zu and %zu are ranked the other way", i, k);
+        }
+    }
 }
 
 /* Every id of an unknown finding is an error that names the nearest. */

@@ -204,7 +204,7 @@ static kprof_found evaluate(const bound_finding *rule, const double *values, con
 {
     const kprof_finding *finding = rule->finding;
     double *operands = rule->values + finding->threshold_count + finding->value_count;
-    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, false, NULL, 0, 0};
+    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, NAN, false, NULL, 0, 0};
     for (size_t i = 0; i < finding->operands.count; i++)
         operands[i] = operand_of(rule, i, values, counters);
     compute_values(rule);
@@ -219,6 +219,10 @@ static kprof_found evaluate(const bound_finding *rule, const double *values, con
     const double bound = finding->gain_bound ? kprof_expr_compute(finding->gain_bound, rule->values) : 100;
     found.unbounded_pct = as_share(kprof_expr_compute(finding->gain, rule->values));
     found.gain_pct = found.unbounded_pct > bound ? as_share(bound) : found.unbounded_pct;
+    if (isnan(found.gain_pct) && finding->severity) {
+        const double severity = kprof_expr_compute(finding->severity, rule->values);
+        found.severity_pct = as_share(severity > bound ? bound : severity);
+    }
     return found;
 }
 
@@ -233,16 +237,25 @@ static void hold_back(kprof_rules *rules)
             if (!rules->is_found[rule->unless[k]] || rule->unless[k] == i)
                 continue;
             rules->found[i].state = KPROF_FOUND_NOTHING;
-            rules->found[i].gain_pct = rules->found[i].unbounded_pct = NAN;
+            rules->found[i].gain_pct = rules->found[i].unbounded_pct = rules->found[i].severity_pct = NAN;
         }
     }
 }
 
-static int rank_of_gain(const kprof_found *found)
+/* How findings are ranked, the least first; docs/metricsets.md explains it. */
+typedef enum finding_rank {
+    GAINS_NOTHING, /* as it says itself */
+    NOT_KNOWN,     /* neither gain nor severity */
+    OF_A_PART,     /* which no share of the kernel's time can be compared with */
+    LITTLE_SEVERITY,
+    LITTLE_GAIN,
+    SEVERE_SYMPTOM,
+    MUCH, /* as gain, or as severity of what is no symptom */
+} finding_rank;
+
+static double worth_of(const kprof_found *found)
 {
-    if (found->unbounded_pct == 0) /* as it says itself */
-        return 0;
-    return isnan(found->gain_pct) ? 1 : found->finding->gain_is_local ? 2 : 3;
+    return isnan(found->gain_pct) ? found->severity_pct : found->gain_pct;
 }
 
 /* A symptom goes where its cause goes. */
@@ -251,13 +264,32 @@ static double weight(const kprof_found *found, double pct)
     return found->is_symptom ? pct / 3 : pct;
 }
 
+static finding_rank rank_of(const kprof_found *found)
+{
+    enum { LITTLE_PCT = 10 };
+    const double worth = weight(found, worth_of(found));
+    const bool is_estimated = !isnan(found->gain_pct);
+    if (found->unbounded_pct == 0)
+        return GAINS_NOTHING;
+    if (isnan(worth))
+        return NOT_KNOWN;
+    if (found->finding->gain_is_local)
+        return OF_A_PART;
+    if (worth < LITTLE_PCT)
+        return is_estimated ? LITTLE_GAIN : LITTLE_SEVERITY;
+    return found->is_symptom && !is_estimated ? SEVERE_SYMPTOM : MUCH;
+}
+
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other)
 {
-    const int rank = rank_of_gain(found), other_rank = rank_of_gain(other);
-    const double gain = weight(found, found->gain_pct), other_gain = weight(other, other->gain_pct);
-    if (rank != other_rank || gain != other_gain)
-        return rank != other_rank ? rank > other_rank : gain > other_gain;
-    return weight(found, found->unbounded_pct) > weight(other, other->unbounded_pct);
+    const finding_rank rank = rank_of(found), other_rank = rank_of(other);
+    if (rank != other_rank)
+        return rank > other_rank;
+    if (rank == NOT_KNOWN)
+        return found->finding->confidence > other->finding->confidence;
+    const double worth = weight(found, worth_of(found)), other_worth = weight(other, worth_of(other));
+    return worth != other_worth ? worth > other_worth
+                                : weight(found, found->unbounded_pct) > weight(other, other->unbounded_pct);
 }
 
 /* The limit, if the kernel is near it and no finding gains more than the distance left to it, as doing less work can.
@@ -272,7 +304,7 @@ static const kprof_found *find_near(const kprof_verdict *verdict)
         return NULL;
     const double left_pct =
         fmax(100 - limit->values[limit->finding->threshold_count + limit->finding->verdict_value], 0);
-    return best && !best->finding->gain_is_local && best->gain_pct > left_pct ? NULL : limit;
+    return best && !best->finding->gain_is_local && worth_of(best) > left_pct ? NULL : limit;
 }
 
 /* Findings about less work are those whose gain has no bound. */

@@ -18,6 +18,7 @@ typedef struct kprof_found {
     const size_t *options; /* [value_count] the chosen option; SIZE_MAX: none */
     double gain_pct;       /* 0 to 100; NaN: not found, or not estimated */
     double unbounded_pct;  /* the gain without its bound: more than `gain_pct` where the bound decides */
+    double severity_pct;   /* 0 to 100, where it is found and `gain_pct` is not known; NaN: not known either */
     bool is_symptom;       /* of what other findings name */
     const struct kprof_found_place *places; /* [place_count], the worst first (report/model/places.h) */
     size_t place_count;
@@ -29,7 +30,7 @@ typedef struct kprof_found {
 typedef struct kprof_verdict {
     const kprof_found *lines[KPROF_VERDICT_LINES];   /* evaluated, found or not */
     const kprof_found *unknown[KPROF_VERDICT_LINES]; /* the finding that would fill the line, but lacks metrics */
-    const kprof_found *best; /* the finding with the highest gain; if none has an estimate, the first one */
+    const kprof_found *best; /* the finding that is worth most, as kprof_found_is_worth_more says */
     const kprof_found *near; /* says that the kernel is near its limit, and no finding is worth more; NULL: it is not */
     bool near_is_unsure;     /* a finding that could be worth more was not evaluated because metrics are missing */
     const char *next;        /* id of the section to look at: that of the best, or where the limit leads */
@@ -69,10 +70,9 @@ void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *ou
 void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
 /* Append the name of the option that value `index` is; nothing when it is of none. */
 void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);
-/* Is this finding worth more than another one? Gains of the kernel's whole time come before gains of a part, which
- * cannot be compared with them; a symptom counts a third. Findings without an estimate come behind these, and those
- * that gain nothing come last. If the same bound decides both gains, the finding with the larger unbounded gain wins.
- */
+/* Is this finding worth more than another one? A finding is worth its gain, or its severity where the gain is not
+ * known; a symptom counts a third. docs/metricsets.md tells the order. If the same bound decides both gains, the
+ * finding with the larger unbounded gain wins. */
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other);
 /* The id of the section to look at next; NULL: none, also of NULL. */
 const char *kprof_found_next(const kprof_found *found);
