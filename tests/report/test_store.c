@@ -984,6 +984,9 @@ TEST(test_output_that_cannot_be_written)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+#define DIGEST "bd2kzq4x7rjmwp5ythfuvg3sne6alcobd2kzq4x7rjmwp5ythfu" /* a SHA-256 */
+#define KEY    "BD2KZQ4X7RJMWP5YTHFUVG3SNE6ALCOBD2KZQ4X7RJMWP5YTHFUQ"
+
 TEST(frames_of_frameworks_are_not_the_users_own)
 {
     static const struct {
@@ -997,9 +1000,32 @@ TEST(frames_of_frameworks_are_not_the_users_own)
         {"/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", false, true},
         {"/usr/lib/python3/dist-packages/numpy/core.py", false, true},
         {"/tmp/torchinductor_me/ab/cab.py", false, true},
+        {"/scratch/own/bd/c" DIGEST ".py", false, true},
+        {"/scratch/own/bd/c" DIGEST ".main.so", true, true},
+        {"/scratch/own/triton/" KEY "/launch.cpython-312-x86_64-linux-gnu.so", true, true},
+        {"/home/me/.triton/cache/0af3/cuda_utils.so", true, true},
+        {"/scratch/own/__triton_launcher.so", true, true},
+        {"/tmp/__autograph_generated_fileo2g4eo52.py", false, true},
+        {"/home/me/ab/cab.py", false, false},
+        {"/home/me/c" DIGEST "2.py", false, false},
+        {"/home/me/c0" DIGEST ".py", false, false},
+        {"/home/me/" KEY "/project/train.py", false, false},
+        {"c" DIGEST ".py", false, true},
         {"/root/.pex/installed_wheels/0/ab/torch-2.8.0-cp312-cp312-linux_x86_64.whl/torch/nn.py", false, true},
         {"<eval_with_key>.3", false, true},
         {"<frozen importlib._bootstrap>", false, true},
+        {"<@beartype(lib.ops.run) at 0x7f>", false, true},
+        {"<decorator-gen-7>", false, true},
+        {"<__array_function__ internals>", false, true},
+        {"<attrs generated init lib.Shape>", false, true},
+        {"<lambdifygenerated-1>", false, true},
+        {"<template>", false, true},
+        {"<stdin>", false, false},
+        {"<ipython-input-3-5d0a>", false, false},
+        {"<python-input-0>", false, false},
+        {"<cell line: 1>", false, false},
+        {"<console>", false, false},
+        {"<torch_package_0>.net/model.py", false, false},
         {"/home/me/app", true, false},
         {"/home/me/libkernels.so", true, false},
         {"/usr/bin/python3.12", true, true},
@@ -1036,6 +1062,11 @@ TEST(frame_that_stands_for_a_stack)
     assert_string_equal(told_of("/p/site-packages/torch/nn.py|/me/a.py|/me/b.py"), "/me/a.py");
     assert_string_equal(told_of("/p/site-packages/torch/nn.py|/me/own.so"), "/p/site-packages/torch/nn.py");
     assert_string_equal(told_of("/usr/lib/libc.so|/me/own.so"), "/me/own.so");
+    /* Both python -c and programs that make up code run it as <string>. */
+    assert_string_equal(told_of("<string>|/p/site-packages/lib/ops.py|/me/a.py"), "/me/a.py");
+    assert_string_equal(told_of("<string>|/p/site-packages/lib/ops.py|<stdin>"), "<stdin>");
+    assert_string_equal(told_of("<decorator-gen-7>|/p/site-packages/lib/ops.py|<string>"), "<string>");
+    assert_string_equal(told_of("<frozen runpy>|/p/site-packages/lib/ops.py"), "/p/site-packages/lib/ops.py");
     /* A thread of PyTorch without Python launches by the runtime. */
     assert_string_equal(told_of("/lib64/libcuda.so|/p/site-packages/nvidia/libcudart.so|/p/site-packages/torch/lib/c.so"
                                 "|/p/site-packages/torch/lib/a.so|/lib64/libc.so"),

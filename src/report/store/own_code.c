@@ -2,6 +2,7 @@
 #include "report/store/own_code.h"
 
 #include "core/filter.h"
+#include "report/store/store.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -14,17 +15,47 @@ static bool has_one_of(const char *text, const char *const *parts)
     return false;
 }
 
+/* Does a part of a path spell a SHA-256 in base32, up to its first dot? PyTorch's Inductor names files so, and Triton
+ * the folders of its cache, wherever the user lets them put these. */
+static bool is_digest(const char *part)
+{
+    enum { DIGITS = 52 };
+    return strcspn(part, "./") == DIGITS && (strspn(part, "abcdefghijklmnopqrstuvwxyz234567") == DIGITS ||
+                                             strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == DIGITS);
+}
+
+/* Is the file, or the folder that it is in, called so? */
+static bool is_in_cache(const char *file)
+{
+    const char *name = kprof_path_last_part(file), *folder = name > file ? name - 1 : file;
+    while (folder > file && folder[-1] != '/')
+        folder--;
+    return is_digest(name) || is_digest(folder);
+}
+
+/* A name in angle brackets is that of no file. Did the user type this code, or pack it with torch.package? */
+static bool is_typed(const char *name)
+{
+    static const char *const begins[] = {
+        "<stdin>",   "<python-input-", "<ipython-input-", "<bpython-input-", "<input>", "<console>",
+        "<command-", "<cell ",         "<doctest ",       "<torch_package_", NULL};
+    return kprof_begins_with_one(name, begins);
+}
+
 /* Is the code in this file installed, or made by a framework? */
 static bool is_installed(const kprof_frame_place *frame)
 {
-    static const char *const python[] = {
-        "/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.",     "<frozen ", "<eval_with_key>",
-        "/torchinductor_", ".zip/",           ".whl/",         "<__array_function__", NULL};
+    static const char *const any[] = {"/site-packages/",
+                                      "/torchinductor_",
+                                      "/.triton/cache/",
+                                      "/__triton_launcher",
+                                      "/__autograph_generated_file",
+                                      NULL};
+    static const char *const python[] = {"/dist-packages/", "/lib/python3.", "/lib64/python3.", ".zip/", ".whl/", NULL};
     static const char *const native[] = {"/libcuda",
                                          "/libcupti",
                                          "/libnv",
                                          "/libkprof",
-                                         "/site-packages/",
                                          "/lib64/",
                                          "/usr/lib/",
                                          "/libpython",
@@ -35,7 +66,11 @@ static bool is_installed(const kprof_frame_place *frame)
                                          "/lib-dynload/",
                                          "/lib/aarch64-linux-gnu/",
                                          NULL};
-    return has_one_of(frame->file, python) || (frame->is_native && (!*frame->file || has_one_of(frame->file, native)));
+    if (has_one_of(frame->file, any) || is_in_cache(frame->file))
+        return true;
+    if (frame->is_native)
+        return !*frame->file || has_one_of(frame->file, native);
+    return has_one_of(frame->file, python) || (*frame->file == '<' && !is_typed(frame->file));
 }
 
 #define STUB "__device_stub_"
@@ -57,10 +92,13 @@ static bool is_of_runtime(const kprof_frame_place *frames, size_t i)
            (kprof_begins_with(name, "cuda") && isupper((unsigned char)name[4]));
 }
 
-/* Is the outermost frame that of a script which somebody made to begin an installed program, such as env/bin/serve of
- * what is in env/lib, or of the command that multiprocessing starts? */
-static bool is_made_script(const kprof_frame_place *frame, const kprof_frame_place *called)
+/* Is the frame the outermost one of Python, that of a script which somebody made to begin an installed program, such as
+ * env/bin/serve of what is in env/lib, or of the command that multiprocessing starts? */
+static bool is_made_script(const kprof_frame_place *frames, size_t i, size_t python)
 {
+    if (i == 0 || i + 1 != python)
+        return false;
+    const kprof_frame_place *frame = &frames[i], *called = &frames[i - 1];
     const char *slash = strrchr(frame->file, '/');
     const size_t folder = slash ? (size_t)(slash - frame->file) : 0, root = folder >= 4 ? folder - 4 : 0;
     if (strcmp(frame->function, "<module>") != 0)
@@ -112,18 +150,26 @@ static bool is_of_package(const char *file)
     return name && !(length == strlen("nvidia") && strncmp(name, "nvidia", length) == 0);
 }
 
+/* Mark the user's frames; the first `python` are of Python. Return whether one of these is marked. A program that makes
+ * up code and runs it calls that as `python -c` calls what the user typed: it is the user's only if nothing else is. */
+static bool mark_own(const kprof_frame_place *frames, size_t count, size_t python, bool *is_own)
+{
+    for (size_t i = 0; i < count; i++)
+        is_own[i] = !is_installed(&frames[i]) && !(frames[i].is_native && is_of_runtime(frames, i)) &&
+                    !is_made_script(frames, i, python);
+    const bool has_own = KPROF_ANY(i, python, is_own[i]);
+    for (size_t i = 0; i < python && !has_own; i++)
+        is_own[i] = strcmp(frames[i].file, "<string>") == 0 && !is_made_script(frames, i, python);
+    return KPROF_ANY(i, python, is_own[i]);
+}
+
 size_t kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *is_own, kprof_strbuf *package)
 {
     size_t python = 0, home_length = 0, length;
     const char *home = NULL;
-    bool has_own = false;
     while (python < count && !frames[python].is_native)
         python++;
-    for (size_t i = 0; i < count; i++) {
-        is_own[i] = !is_installed(&frames[i]) && !(frames[i].is_native && is_of_runtime(frames, i)) &&
-                    !(i > 0 && i + 1 == python && is_made_script(&frames[i], &frames[i - 1]));
-        has_own = has_own || (i < python && is_own[i]);
-    }
+    const bool has_own = mark_own(frames, count, python, is_own);
     if (!has_own)
         home = find_innermost(frames, python, true, &home_length);
     if (!has_own && !home)
