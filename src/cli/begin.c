@@ -3,10 +3,10 @@
 #include "cli/words.h"
 #include "core/folder.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The sets asked for, NULL-terminated; the default set when nothing else was asked for either. */
@@ -30,8 +30,6 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
                                     const kprof_report_target *to, kprof_report **out)
 {
     char directory[PATH_MAX] = "";
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     KPROF_AUTO_FREE char *command_line = kprof_words_join(options->words, options->application);
     kprof_rank rank;
     char rank_text[64] = "";
@@ -44,7 +42,7 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         .working_directory = getcwd(directory, sizeof directory) ? directory : "",
         .kprof_version = KPROF_VERSION,
         .sets = sets,
-        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+        .start_unix_ns = kprof_unix_ns(),
     };
     if (status == KPROF_OK)
         status = kprof_report_create(to->path, to->mode, &info, out);

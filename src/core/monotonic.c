@@ -1,4 +1,4 @@
-/* Reads CLOCK_MONOTONIC. */
+/* Reads CLOCK_MONOTONIC, and the time of day. */
 #include "core/monotonic.h"
 
 #include <errno.h>
@@ -7,11 +7,21 @@
 #define SECOND_NS      1000000000
 #define MILLISECOND_NS 1000000
 
-int64_t kprof_monotonic_ns(void)
+static int64_t read_ns(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (int64_t)time.tv_sec * SECOND_NS + time.tv_nsec;
+}
+
+int64_t kprof_monotonic_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t kprof_unix_ns(void)
+{
+    return read_ns(CLOCK_REALTIME);
 }
 
 double kprof_monotonic_lap_ms(int64_t *start_ns)

@@ -3,6 +3,7 @@
 #include "cupti/activities.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/call_records.h"
 #include "host/load.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Each thread has its own buffer, so many threads take many. CUPTI drops, and counts, the records that get none. */
 #define BUFFER_BYTES     ((size_t)1 << 20)
@@ -447,13 +447,10 @@ static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *bu
 /* CUPTI's clock need not be that of the host. */
 static bool compare_clocks(void)
 {
-    struct timespec before, after;
     uint64_t cupti_ns = 0;
-    clock_gettime(CLOCK_REALTIME, &before);
+    const int64_t before_ns = kprof_unix_ns();
     const CUptiResult result = activities.cupti->cuptiGetTimestamp(&cupti_ns);
-    clock_gettime(CLOCK_REALTIME, &after);
-    const int64_t before_ns = (int64_t)before.tv_sec * 1000000000 + before.tv_nsec,
-                  after_ns = (int64_t)after.tv_sec * 1000000000 + after.tv_nsec;
+    const int64_t after_ns = kprof_unix_ns();
     activities.offset_ns = before_ns + (after_ns - before_ns) / 2 - (int64_t)cupti_ns;
     return result == CUPTI_SUCCESS;
 }

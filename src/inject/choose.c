@@ -2,6 +2,7 @@
 #include "inject/choose.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/deliver.h"
 #include "inject/engine.h"
@@ -13,7 +14,6 @@
 
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static void write_seen(kprof_kernel *kernel)
@@ -48,12 +48,10 @@ kprof_counted kprof_choose_count(const kprof_call *call)
 
 void kprof_choose_describe(const kprof_call *call, const kprof_counted *launch, kprof_launch_record *record)
 {
-    struct timespec now;
     record->launch = launch->position;
     record->kernel = launch->kernel->record.kernel;
     record->thread = syscall(SYS_gettid);
-    clock_gettime(CLOCK_REALTIME, &now);
-    record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    record->start_unix_ns = kprof_unix_ns();
     record->mode = KPROF_REPLAY_NONE;
     record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
     kprof_engine.device->target_launch(call, record);

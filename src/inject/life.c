@@ -3,6 +3,7 @@
 
 #include "core/files.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/alone.h"
 #include "cupti/counting.h"
 #include "cupti/output.h"
@@ -29,7 +30,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Texts of the process' record: too much for the stack of a thread of the application. */
@@ -51,18 +51,16 @@ static void join_words(kprof_strbuf *out)
 
 static void write_process(void)
 {
-    struct timespec now;
     KPROF_AUTO(kprof_strbuf) command_line = KPROF_STRBUF_INIT;
     ssize_t length = readlink("/proc/self/exe", texts.executable, sizeof texts.executable - 1);
     texts.executable[length > 0 ? length : 0] = '\0';
     join_words(&command_line);
     gethostname(texts.host, sizeof texts.host - 1);
-    clock_gettime(CLOCK_REALTIME, &now);
     kprof_record record = {.type = KPROF_RECORD_PROCESS};
     record.process = (kprof_process_record){
         .pid = getpid(),
         .parent_pid = getppid(),
-        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+        .start_unix_ns = kprof_unix_ns(),
         .host = texts.host,
         .executable = texts.executable,
         .command_line = kprof_strbuf_text(&command_line),

@@ -2,7 +2,9 @@
  * application's threads: they do not fail, and forget what is too much. */
 #include "inject/nvtx.h"
 
+#include "core/clean.h"
 #include "core/deadline.h"
+#include "core/hold.h"
 #include "core/log.h"
 #include "core/nvtx.h"
 #include "core/ranges.h"
@@ -104,11 +106,9 @@ static stack *own_stack(void)
         return pushed;
     pthread_mutex_init(&made->mutex, NULL);
     pthread_setspecific(thread_end, made);
-    lock();
+    KPROF_HOLD(nvtx->mutex);
     made->next = nvtx->stacks;
-    nvtx->stacks = made;
-    unlock();
-    return pushed = made;
+    return pushed = nvtx->stacks = made;
 }
 
 /* A forked child may go on to use NVTX. */
@@ -120,20 +120,7 @@ static void prepare(void)
     pthread_atfork(lock, unlock, unlock);
 }
 
-/* Copy as much of a name as there is space for, and end it between two characters. */
-static void copy_name(const char *name, char out[KPROF_NVTX_NAME_BYTES])
-{
-    size_t length = strnlen(name, KPROF_NVTX_NAME_BYTES);
-    if (length == KPROF_NVTX_NAME_BYTES) {
-        length--;
-        while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
-            length--;
-    }
-    memcpy(out, name, length);
-    out[length] = '\0';
-}
-
-/* The same of a wide name, as UTF-8. */
+/* Copy as much of a wide name as there is space for, as UTF-8. */
 static void copy_wide_name(const wchar_t *name, char out[KPROF_NVTX_NAME_BYTES])
 {
     size_t length = 0;
@@ -164,7 +151,7 @@ static void *add_handle(char *_Atomic *texts, size_t *count, size_t most, const 
 {
     void *handle = NULL;
     bool unique = texts == nvtx->domains;
-    lock();
+    KPROF_HOLD(nvtx->mutex);
     for (size_t i = 0; unique && i < *count && !handle; i++) {
         if (strcmp(texts[i], name) == 0)
             handle = (void *)(uintptr_t)(i + 1); /* NOLINT(performance-no-int-to-ptr): a handle, never followed */
@@ -174,7 +161,6 @@ static void *add_handle(char *_Atomic *texts, size_t *count, size_t most, const 
         atomic_store(&texts[*count], copy);
         handle = (void *)(uintptr_t)(++*count); /* NOLINT(performance-no-int-to-ptr) */
     }
-    unlock();
     return handle;
 }
 
@@ -184,9 +170,10 @@ static void copy_message(const kprof_nvtx_event *event, char out[KPROF_NVTX_NAME
     if (!event || event->size < offsetof(kprof_nvtx_event, message) + sizeof event->message)
         return;
     if (event->message_type == KPROF_NVTX_REGISTERED)
-        copy_name(at_handle(nvtx->strings, KPROF_NVTX_STRINGS_MAX, event->message.registered), out);
+        kprof_fit_text(out, KPROF_NVTX_NAME_BYTES,
+                       at_handle(nvtx->strings, KPROF_NVTX_STRINGS_MAX, event->message.registered));
     else if (event->message_type == KPROF_NVTX_ASCII && event->message.ascii)
-        copy_name(event->message.ascii, out);
+        kprof_fit_text(out, KPROF_NVTX_NAME_BYTES, event->message.ascii);
     else if (event->message_type == KPROF_NVTX_UNICODE && event->message.unicode)
         copy_wide_name(event->message.unicode, out);
 }
@@ -580,7 +567,7 @@ static void name_part(kprof_filter_part part, const void *handle, const char *na
     const char *kept = keep_text(name ? name : "");
     if (!kept)
         return;
-    lock();
+    KPROF_HOLD(nvtx->mutex);
     kprof_nvtx_named *known = find_named(names, handle);
     const size_t count = atomic_load(&names->count);
     if (!known && count < KPROF_NVTX_NAMED_MAX) {
@@ -591,7 +578,6 @@ static void name_part(kprof_filter_part part, const void *handle, const char *na
         atomic_store(&known->name, kept);
         atomic_store(&known->answer, 0);
     }
-    unlock();
 }
 
 /* The functions that name a part, and one with a wide name. */
@@ -698,12 +684,11 @@ static void note_missed(const char *text)
 {
     const char *kept = keep_text(text);
     bool is_new = kept != NULL;
-    lock();
+    KPROF_HOLD(nvtx->mutex);
     for (size_t i = 0; i < nvtx->missed_count && is_new; i++)
         is_new = nvtx->missed[i] != kept;
     if (is_new && nvtx->missed_count < KPROF_NVTX_MISSED_MAX)
         nvtx->missed[nvtx->missed_count++] = kept;
-    unlock();
 }
 
 bool kprof_nvtx_backward(uint64_t *sequence)

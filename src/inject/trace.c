@@ -3,6 +3,7 @@
 #include "inject/trace.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "core/names.h"
 #include "inject/engine.h"
 #include "inject/process.h"
@@ -15,7 +16,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BLOCK_BYTES     ((size_t)48 << 10)
@@ -55,13 +55,6 @@ static struct early {
     pid_t pid;           /* whose they are */
     atomic_bool is_over; /* the process has begun */
 } early = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
-static int64_t unix_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* With the mutex held, like all up to the sink. */
 static void write_block(void)
@@ -177,7 +170,7 @@ int64_t kprof_trace_now_ns(void)
 {
     if (!kprof_engine.process.config.traces)
         return 0;
-    return kprof_recording_runs() ? kprof_engine.device->activities_now_ns() : unix_ns();
+    return kprof_recording_runs() ? kprof_engine.device->activities_now_ns() : kprof_unix_ns();
 }
 
 static void lock_early(void)
@@ -343,7 +336,7 @@ kprof_status kprof_trace_start(void)
     static const kprof_activity_sink sink = {number_name, take, end_buffer};
     static const kprof_recording_turns turns = {begin_turn, end_turn, called};
     const kprof_config *config = &kprof_engine.process.config;
-    kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
+    kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {kprof_unix_ns()}};
     kprof_process_write(&record);
     if (!config->only_records)
         kprof_log(
@@ -366,6 +359,6 @@ void kprof_trace_end(void)
     if (pthread_mutex_lock(&trace.mutex) != 0) /* a signal handler ends the process in the middle of a block */
         return;
     write_block();
-    write_state(unix_ns(), kept > 0 ? UNENDED : "");
+    write_state(kprof_unix_ns(), kept > 0 ? UNENDED : "");
     pthread_mutex_unlock(&trace.mutex);
 }
