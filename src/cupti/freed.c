@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /* Frees of more than this take the same path in the driver. */
 #define MOST_INSTEAD_BYTES ((size_t)2 << 20)

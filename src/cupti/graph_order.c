@@ -4,7 +4,6 @@
 #include "core/strbuf.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 
 #define NO_NODE SIZE_MAX
 

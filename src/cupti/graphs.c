@@ -3,7 +3,6 @@
 #include "cupti/graphs.h"
 
 #include "core/hold.h"
-#include "core/log.h"
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"

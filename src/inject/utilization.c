@@ -19,7 +19,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define INTERVAL_NS UINT64_C(1000000) /* unless the user says otherwise */

@@ -4,7 +4,6 @@
 #include "core/bytes.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void kprof_planned_question(const kprof_limits *limits, char *out, size_t size)
 {

@@ -1,6 +1,5 @@
 /* The functions and lines of cubins that ptxas made, and of damaged ones. */
 #include <elf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

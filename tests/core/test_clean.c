@@ -3,7 +3,6 @@
 #include "core/strbuf.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void expect_clean(const char *text, const char *expected)

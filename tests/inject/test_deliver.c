@@ -1,6 +1,5 @@
 /* A range begins before its kernel: the report gets the kernel's share of its values. */
 #include "inject/deliver.h"
-#include "inject/engine.h"
 #include "inject/evaluate.h"
 #include "inject/process.h"
 #include "test.h"

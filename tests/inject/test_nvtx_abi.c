@@ -1,5 +1,4 @@
 /* NVTX's own headers and kprof's copy of what they agree on: the same numbers and layout, and calls that arrive. */
-#include "inject/engine.h"
 #include "inject/nvtx.h"
 #include "inject/nvtx_abi.h"
 #include "inject/stacks.h"

@@ -4,7 +4,6 @@
 #include "report/store/rows.h"
 
 #include <math.h>
-#include <stdarg.h>
 
 #include <setjmp.h>
 /* cmocka.h wants these before it. */

@@ -6,7 +6,6 @@
 #include "report/store/rows.h"
 #include "test.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

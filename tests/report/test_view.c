@@ -5,7 +5,6 @@
 #include "report/model/witness.h"
 #include "test.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 

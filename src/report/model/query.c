@@ -4,7 +4,6 @@
 #include "report/model/trace_tables.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
