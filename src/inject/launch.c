@@ -685,6 +685,13 @@ static void try_to_settle(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
+static void enter_value_wait(const kprof_call *call)
+{
+    const kprof_device *device = kprof_devices_find(call->context);
+    kprof_process_forget_reason();
+    enter_batch(&(kprof_batch_launch){.call = call, .metrics = device ? device->metrics : NULL});
+}
+
 /* `awaited`: the work before a transfer. */
 static void follow(const kprof_call *call, kprof_awaited awaited)
 {
@@ -695,6 +702,8 @@ static void follow(const kprof_call *call, kprof_awaited awaited)
         enter_launch(call);
     else if (is_work(call) && call->kind != KPROF_CALL_GRAPH_LAUNCH && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call, .awaited = awaited == KPROF_AWAITED});
+    else if (call->kind == KPROF_CALL_VALUE_WAIT && kprof_batch_is_wanted(call->context))
+        enter_value_wait(call);
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && (repeats_whole_graphs() || !kprof_repeats_launches()) &&
              kprof_engine.device->target_name_graph(call, &whole))
         enter_launch(&whole);

@@ -1074,6 +1074,39 @@ TEST_WITH(test_value_that_has_not_come_as_a_batch_must_close, NULL, mend)
     sim.may_wait = false;
 }
 
+static void await_host(uint64_t value)
+{
+    do_call((sim_step){.op = SIM_VALUE_WAIT, .flag = value});
+}
+
+static void write_by_host(uint64_t value)
+{
+    sim_call(&(sim_step){.op = SIM_RELEASE, .flag = value}, NULL);
+    await_work();
+}
+
+/* A program that begins each round by a wait never launches while the context is idle. So a batch opens at the wait. */
+TEST_WITH(test_batch_that_opens_at_a_wait, NULL, mend)
+{
+    assert_measured(launch_alone(SIM_ADD)); /* the kernel is known */
+    sim.may_wait = true;
+    await_host(11);
+    assert_false(kprof_batch_is_open()); /* nothing has been put off */
+    assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    write_by_host(11);
+    await_host(12);
+    const unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    assert_pending(first);
+    write_by_host(12);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    await_host(13);
+    assert_false(kprof_batch_is_open());
+    write_by_host(13);
+    sim.may_wait = false;
+}
+
 /* Nothing there is repeated, and it may be what others wait for. */
 TEST_WITH(test_value_in_another_context, NULL, mend)
 {

@@ -374,14 +374,14 @@ void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
     state->list.entered = 0;
 }
 
-/* May a launch that nobody chose open a batch? Chosen ones may follow, and be unable to. It may only if kprof need not
- * wait. */
+/* May a launch that nobody chose, or a wait for a value, open a batch? Chosen ones may follow, and be unable to. It may
+ * only if kprof need not wait. */
 static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *launch)
 {
     void *context = launch->call->context;
-    return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 && context &&
-           !kprof_range_is_asked_for() && !kprof_state_is_open(&batch->state) &&
-           atomic_load(&batch->opening.wanted) == context && kprof_wait_is_idle(kprof_wait_at_most(context, 0));
+    return launch->metrics && launch->metrics->pass_count > 0 && context && !kprof_range_is_asked_for() &&
+           !kprof_state_is_open(&batch->state) && atomic_load(&batch->opening.wanted) == context &&
+           kprof_wait_is_idle(kprof_wait_at_most(context, 0));
 }
 
 /* The launch runs next, and is in no batch. */
@@ -484,9 +484,20 @@ static bool may_await_value(const kprof_batch *batch, const kprof_call *call)
            state->context->late_values < ENOUGH_LATE_VALUES && !atomic_load(&state->signs.spoiled);
 }
 
+/* What comes behind the wait may come while the context is at work, so that none of it can open a batch. */
+static bool opens_at_wait(const kprof_batch *batch, const kprof_batch_launch *wait)
+{
+    const kprof_profiled_context *known = kprof_contexts_find(wait->call->context);
+    return opens_wanted(batch, wait) && !(kprof_engine.device->target_sharing() & KPROF_MANAGED) &&
+           (!known || known->late_values < ENOUGH_LATE_VALUES);
+}
+
 static bool await_value(kprof_batch *batch, const kprof_batch_launch *wait)
 {
     kprof_batch_state *state = &batch->state;
+    const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
+    if (opens_at_wait(batch, wait) && kprof_open_batch(batch, wait, &replayed, 1) != KPROF_OK)
+        return false;
     if (!kprof_state_records(state))
         return false;
     if (!may_await_value(batch, wait->call))
