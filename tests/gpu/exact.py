@@ -169,7 +169,7 @@ CASES = [
     Case("streams", "events threads default", batched="events"),
     Case("streams", "callbacks", SOME),
     Case("streams", "values values-listed", SOME, batched="values values-listed"),
-    Case("streams", "late-values", SOME),
+    Case("streams", "late-values host-values", SOME),
     Case("streams", "contexts"),
     Case("contexts", "green", SOME),
     Case("contexts", "green-stream", SOME),

@@ -2,7 +2,7 @@
 // streams-per-thread, where stream 0 is each thread's own.
 //
 // Usage: streams MODE...
-//   events, callbacks, values, values-listed, late-values, threads, contexts, default
+//   events, callbacks, values, values-listed, late-values, host-values, threads, contexts, default
 #include "exact.h"
 
 #include <thread>
@@ -192,6 +192,33 @@ static void run_late_values(void)
     show_device("flag", flag, {16});
 }
 
+// Each round begins with a wait for what the host writes once it has queued the rest.
+static void run_host_values(void)
+{
+    cudaStream_t streams[STREAMS];
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag;
+    CUdeviceptr at;
+    CHECK(cudaHostAlloc((void **)&flag, 4096, cudaHostAllocMapped));
+    CHECK_DRIVER(cuMemHostGetDevicePointer(&at, flag, 0));
+    *flag = 0;
+    make_streams(streams);
+    step(x, 2, 0, streams[0]);
+    model.step(2, 0);
+    CHECK(cudaDeviceSynchronize()); // the kernel is loaded before one has to wait
+    for (unsigned n = 1; n <= 8; n++) {
+        CHECK_DRIVER(cuStreamWaitValue32(streams[0], at, n, CU_STREAM_WAIT_VALUE_GEQ));
+        for (unsigned i = 3; i < 6; i++) {
+            step(x, i, n, streams[0]);
+            model.step(i, n);
+        }
+        *(volatile unsigned *)flag = n;
+        CHECK(cudaDeviceSynchronize());
+    }
+    show_device("host values", x, model.x);
+    CHECK(cudaFreeHost(flag));
+}
+
 __global__ void countBlocks(unsigned *counter)
 {
     if (threadIdx.x == 0)
@@ -325,6 +352,7 @@ int main(int argc, char **argv)
                                  {"values", run_values},
                                  {"values-listed", run_values_listed},
                                  {"late-values", run_late_values},
+                                 {"host-values", run_host_values},
                                  {"threads", run_threads},
                                  {"contexts", run_contexts},
                                  {"default", run_default}};
