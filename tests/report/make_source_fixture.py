@@ -227,7 +227,7 @@ def fill(db):
         ("stripped", "stripped", "stripped"),
     ]
     home = "/home/user/project/"
-    library = "/usr/lib/python3/dist-packages/triton/language/standard.py"
+    library = "/home/user/project/standard.py"
     add_launches(db, kernels)
     files = add_files(db, [home + "vectorAdd.cu", home + "softmax.py", library])
     metrics = {name: insert(db, "metric", name=name, kind="instruction") for name in metric_names()}

@@ -938,6 +938,68 @@ TEST(test_calls_of_a_function_are_told_apart)
     assert_null(strstr(text, "\"called_from\":\"vectorAdd.cu:6\""));
 }
 
+/* What a line of the user's calls in a library counts for that line, which is named first. */
+TEST(test_lines_in_libraries)
+{
+    static const struct {
+        const char *kernel, *called; /* folders */
+        bool is_library;
+    } cases[] = {
+        {"/home/user/project", "/usr/lib/python3/dist-packages/triton/language", true},
+        {"/home/user/env/lib/python3.12/site-packages/vllm/kernels",
+         "/home/user/env/lib/python3.12/site-packages/triton/language", true},
+        {"/home/user/env/lib/python3.12/site-packages/vllm/kernels",
+         "/home/user/env/lib/python3.12/site-packages/vllm/ops", false},
+        {"/home/user/project", "/home/user/project/ops", false},
+        {"/home/user/project", "/usr/local/cuda-13.0/include/cccl/thrust/system", true},
+        {"/home/user/project", "/usr/local/cuda/bin/../targets/x86_64-linux/include/cooperative_groups/details", true},
+        {"/home/user/project", "/home/user/conda/targets/x86_64-linux/include", true},
+        {"/home/user/project", "/home/user/project/build/_deps/cccl-src/cub/cub/block", true},
+        {"/home/user/project", "/usr/include/c++/12/bits", true},
+        {"/home/user/cuda/src", "/home/user/cuda/include", false},
+        {"/home/user/project", "/home/user/project/cub", false},
+        {"/home/user/project", "/home/user/project/cutlass/include/cute", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        opened of;
+        kprof_hot_lines hot;
+        KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
+        KPROF_AUTO_FREE char *sql = kprof_strprintf("UPDATE code_file SET path='%s/softmax.py' WHERE id=2;"
+                                                    "UPDATE code_file SET path='%s/standard.py' WHERE id=3",
+                                                    cases[i].kernel, cases[i].called);
+        execute(sql);
+        assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+        kprof_hot_lines_find(of.profiles, &of.profiles->items[SOFTMAX], &hot);
+        assert_string_equal(hot.items[1].place, cases[i].is_library ? "softmax.py:16" : "standard.py:170");
+        assert_string_equal(hot.items[1].library, cases[i].is_library ? "standard.py:170" : "");
+        assert_string_equal(hot.items[1].caller, cases[i].is_library ? "" : "softmax.py:16");
+        kprof_hot_line_describe(&hot.items[1], &text);
+        assert_true(kprof_begins_with(text.data, cases[i].is_library
+                                                     ? "line softmax.py:16, in standard.py:170, "
+                                                     : "line standard.py:170, called from softmax.py:16, "));
+        close_code(&of);
+    }
+    execute("UPDATE code_file SET path='/usr/include/'||id");
+    KPROF_AUTO_FREE char *text = print_page(KPROF_PAGE_BRIEF, KPROF_FORMAT_JSONL);
+    assert_non_null(
+        strstr(text, "\"at\":\"3:170\"")); /* the innermost, where all are in libraries, and the outermost */
+    assert_non_null(strstr(text, "\"called_from\":\"2:16\""));
+}
+
+/* Findings and rows of the source page name the same line. */
+TEST(test_places_in_libraries)
+{
+    execute("UPDATE code_file SET path='/usr/local/cuda/include/cub/block.cuh' WHERE id=3;"
+            "UPDATE code_line SET depth=1 WHERE function_id=1 AND line>=6;"
+            "INSERT INTO code_line SELECT 1, offset, 0, 3, 50, 'add' FROM code_line WHERE function_id=1 AND depth=1");
+    KPROF_AUTO_FREE char *details = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_JSON);
+    assert_non_null(strstr(details, "\"line\":8,\"in_library\":\"block.cuh:50\",\"called_from\":null"));
+    KPROF_AUTO_FREE char *source = print_page(KPROF_PAGE_SOURCE, KPROF_FORMAT_CSV);
+    assert_non_null(strstr(source, "block.cuh:50"));
+    KPROF_AUTO_FREE char *text = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_TEXT);
+    assert_non_null(strstr(text, "vectorAdd.cu:8, in block.cuh:50"));
+}
+
 /* Compilers say line 0 of what is of no line: no page names that. */
 TEST(test_line_zero)
 {

@@ -167,13 +167,12 @@ static void name_old_line(kprof_moves *moves, const kprof_loaded_code *loaded, c
     char *place = places->items[places->count - 1].place;
     const size_t size = sizeof places->items->place;
     const kprof_profiled_code *twin = places->twin ? &places->twin->code : NULL;
-    const kprof_profiled_instruction *same = twin ? &twin->instructions[loaded->lines.members[line->first]] : NULL;
-    const kprof_profiled_frame *frame = same && same->frame_count > 0 ? &twin->frames[same->first_frame] : NULL;
+    const kprof_profiled_frame *frame = twin ? kprof_profiled_place(twin, loaded->lines.members[line->first]) : NULL;
     const kprof_file_versions *versions = compare_file(moves, line->file);
     const uint32_t now = versions->state == KPROF_FILE_EDITED && line->line > 0 && line->line <= versions->lines.count
                              ? versions->lines.to[line->line - 1]
                              : 0;
-    if (versions->state != KPROF_FILE_SAME && frame && frame->file && frame->line > 0)
+    if (versions->state != KPROF_FILE_SAME && frame)
         kprof_code_put_place(place, size, frame->file, frame->line);
     else if (now > 0)
         kprof_code_put_place(place, size, versions->now, now);

@@ -221,8 +221,9 @@ static cJSON *speedup(const kprof_found *found)
 
 static cJSON *code_place_object(const kprof_code_place *place)
 {
-    return KPROF_JSON_OBJECT({"place", text_of(place->name)}, {"file", text_of(place->path)},
-                             {"line", known(place->line > 0, place->line)}, {"called_from", text_of(place->caller)});
+    return KPROF_JSON_OBJECT(
+        {"place", text_of(place->name)}, {"file", text_of(place->path)}, {"line", known(place->line > 0, place->line)},
+        {"in_library", place->library ? text_of(place->library) : NULL}, {"called_from", text_of(place->caller)});
 }
 
 static cJSON *place_object(const kprof_found_place *place)
@@ -302,6 +303,7 @@ static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
     add(of(emitter)->launch, "hot_line",
         KPROF_JSON_OBJECT({"at", text_of(line->place)}, {"file", text_of(line->file ? line->file->path : NULL)},
                           {"line", known(line->file != NULL, line->line)},
+                          {"in_library", *line->library ? text_of(line->library) : NULL},
                           {"called_from", text_of(*line->caller ? line->caller : NULL)},
                           {"pct", kprof_json_number(line->pct)}, {"stall", text_of(*line->stall ? line->stall : NULL)},
                           {"caused_at", *line->caused_at ? text_of(line->caused_at) : NULL}));

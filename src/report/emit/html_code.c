@@ -49,13 +49,11 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
 {
     const kprof_profiled_code *code = emitted->code;
     const kprof_profiled_instruction *instruction = &code->instructions[number];
-    const kprof_profiled_frame *frame = instruction->frame_count > 0 ? &code->frames[instruction->first_frame] : NULL;
-    cJSON *array =
-        KPROF_JSON_ARRAY(kprof_json_integer((int64_t)instruction->function),
-                         kprof_json_integer((int64_t)instruction->offset), text_of(instruction->text),
-                         known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0),
-                         known(frame && frame->line > 0, frame ? frame->line : 0),
-                         waits_array(code, kprof_profiled_values(code, number), number));
+    const kprof_profiled_frame *frame = kprof_profiled_place(code, number);
+    cJSON *array = KPROF_JSON_ARRAY(
+        kprof_json_integer((int64_t)instruction->function), kprof_json_integer((int64_t)instruction->offset),
+        text_of(instruction->text), known(frame != NULL, frame ? frame->file - emitted->profiles->files : 0),
+        known(frame != NULL, frame ? frame->line : 0), waits_array(code, kprof_profiled_values(code, number), number));
     append_values(array, emitted, kprof_profiled_values(code, number));
     return array;
 }
@@ -65,8 +63,10 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
 static const kprof_profiled_frame *origin_of(const kprof_emit_code *emitted, size_t number, bool is_ptx)
 {
     const kprof_profiled_instruction *instruction = &emitted->code->instructions[number];
-    const size_t least = is_ptx ? 1 : 2, frame = is_ptx ? 0 : instruction->frame_count - 1;
-    return instruction->frame_count >= least ? &emitted->code->frames[instruction->first_frame + frame] : NULL;
+    const size_t frame = instruction->first_frame + instruction->frame_count - 1;
+    if (is_ptx)
+        return kprof_profiled_place(emitted->code, number);
+    return instruction->frame_count > 0 && frame > instruction->own_frame ? &emitted->code->frames[frame] : NULL;
 }
 
 /* [file, line, function, text, instructions, [what the hottest waits for], numbers, stalls, origin's file, origin's

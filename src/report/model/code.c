@@ -64,6 +64,7 @@ static kprof_status read_file(kprof_code_profiles *all, sqlite3_stmt *row)
                               .bytes = sqlite3_column_type(row, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 2),
                               .hash = optional_text(&from, 3),
                               .has_content = sqlite3_column_int(row, 4) != 0};
+    file->home = kprof_own_code_home(file->path);
     return KPROF_OK;
 }
 
@@ -407,6 +408,20 @@ static kprof_status read_line(code_loader *load, sqlite3_stmt *row)
     return kprof_work_charge(load->work, 1);
 }
 
+/* Find the frame that the line of each instruction of a function is of. */
+static void choose_lines(const code_loader *load)
+{
+    kprof_profiled_instruction *own = load->code->instructions + load->function->first;
+    for (size_t i = 0; i < load->function->count; i++) {
+        const kprof_profiled_frame *frames = load->code->frames + own[i].first_frame;
+        const kprof_code_file *kernel = own[i].frame_count > 0 ? frames[own[i].frame_count - 1].file : NULL;
+        const size_t found =
+            KPROF_FIND(k, own[i].frame_count,
+                       kprof_own_code_has(frames[k].file->path, frames[k].file->home, kernel->path, kernel->home));
+        own[i].own_frame = own[i].first_frame + (found < own[i].frame_count ? found : 0);
+    }
+}
+
 static kprof_status read_wait(code_loader *load, sqlite3_stmt *row)
 {
     kprof_profiled_code *code = load->code;
@@ -462,6 +477,7 @@ static void load_function(code_loader *load, const value_row *rows, size_t count
     const bool takes_ptx = code->profiles->takes_ptx;
     if (!takes_ptx || load->report->version >= KPROF_PTX_VERSION)
         read_rows(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, id, read_line);
+    choose_lines(load);
     read_rows(load, SQL_OF_WAITS, id, read_wait);
     place_function(load);
 }

@@ -4,6 +4,7 @@
 
 #include "metricset/instruction.h"
 #include "report/model/model.h"
+#include "report/store/own_code.h"
 
 /* CUPTI does not count this one of instructions on every chip. Where it did not, the texts of instructions tell which
  * compute in double precision. */
@@ -89,6 +90,7 @@ typedef struct kprof_code_file {
     int64_t bytes;    /* -1: not known */
     char *hash;       /* NULL: not known */
     bool has_content; /* the report has its text */
+    kprof_code_home home;
 } kprof_code_file;
 
 /* The instructions of one kernel as they were measured, over launches of one shape. */
@@ -140,6 +142,7 @@ typedef struct kprof_profiled_instruction {
     char *space, *operation;
     uint32_t access_bits;
     size_t first_frame, frame_count; /* the innermost inlined function first */
+    size_t own_frame;                /* the one that its line is of: see kprof_profiled_place */
     size_t first_wait, wait_count;   /* indexes of the instructions whose values it waits for */
 } kprof_profiled_instruction;
 
@@ -193,8 +196,13 @@ static inline const double *kprof_profiled_values(const kprof_profiled_code *cod
     return code->values + instruction * code->column_count;
 }
 
-/* Return the frame that enters the file of an instruction's line: the nearest one around it in another file. NULL: the
- * line is of the kernel's own file, or not known. */
+/* Return the frame that an instruction's line is of: the innermost one outside of libraries, or the innermost of all
+ * where all are in some. NULL: no line is known. */
+const kprof_profiled_frame *kprof_profiled_place(const kprof_profiled_code *code, size_t instruction);
+/* Return the innermost frame, in a library that the user's line calls; NULL: the instruction is of that line itself. */
+const kprof_profiled_frame *kprof_profiled_library(const kprof_profiled_code *code, size_t instruction);
+/* Return the frame that enters the file of an instruction's line: the nearest one around it in another file, or the
+ * kernel's own where all of them are in libraries. NULL: the line is of the kernel's own file, or not known. */
 const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction);
 
 /* A number of a row of values; NaN: it was not measured. */
@@ -257,8 +265,8 @@ typedef struct kprof_profiled_lines {
     double *values;    /* of all lines */
 } kprof_profiled_lines;
 
-/* Add up instructions by their innermost lines or, where `outer`, by those that the inlined functions were called from
- * in the kernel itself. They live as long as the code. */
+/* Add up instructions by the lines of kprof_profiled_place or, where `outer`, by those that the inlined functions were
+ * called from in the kernel itself. They live as long as the code. */
 void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out);
 
 /* The instructions of a profile, and the lines that they are of themselves. */
@@ -278,6 +286,7 @@ void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, u
 /* A line with its share of the samples; an instruction, where no line is known. */
 typedef struct kprof_hot_line {
     char place[96];              /* "softmax.py:41", or "0x0110" */
+    char library[96];            /* "binary_search.inl:201", where most samples are in a library that it calls; or "" */
     char caller[96];             /* "stalls.cu:298", where the line is of a function inlined from another file; or "" */
     const kprof_code_file *file; /* NULL: an instruction */
     uint32_t line;

@@ -126,8 +126,21 @@ static const kprof_profiled_frame *place_of(const kprof_profiled_code *code, siz
     const kprof_profiled_instruction *own = &code->instructions[instruction];
     if (own->frame_count == 0)
         return NULL;
-    const kprof_profiled_frame *frame = &code->frames[own->first_frame + (outer ? own->frame_count - 1 : 0)];
+    const kprof_profiled_frame *frame = &code->frames[outer ? own->first_frame + own->frame_count - 1 : own->own_frame];
     return frame->line > 0 ? frame : NULL;
+}
+
+const kprof_profiled_frame *kprof_profiled_place(const kprof_profiled_code *code, size_t instruction)
+{
+    return place_of(code, instruction, false);
+}
+
+const kprof_profiled_frame *kprof_profiled_library(const kprof_profiled_code *code, size_t instruction)
+{
+    const kprof_profiled_instruction *own = &code->instructions[instruction];
+    if (own->frame_count == 0 || own->own_frame == own->first_frame || code->frames[own->first_frame].line == 0)
+        return NULL;
+    return &code->frames[own->first_frame];
 }
 
 static int compare_places(const placed *left, const placed *right)
@@ -206,8 +219,12 @@ const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *cod
     const kprof_profiled_instruction *own = &code->instructions[instruction];
     if (own->frame_count == 0) /* there may be no frames at all */
         return NULL;
-    const kprof_profiled_frame *frames = &code->frames[own->first_frame];
-    return KPROF_FIRST(it, frames + 1, own->frame_count - 1, it->file != frames->file && it->line > 0);
+    const kprof_profiled_frame *frame = &code->frames[own->own_frame];
+    const size_t around = own->first_frame + own->frame_count - 1 - own->own_frame;
+    const bool is_own =
+        kprof_own_code_has(frame->file->path, frame->file->home, frame[around].file->path, frame[around].file->home);
+    const size_t skipped = is_own || around == 0 ? 0 : around - 1;
+    return KPROF_FIRST(it, frame + 1 + skipped, around - skipped, it->file != frame->file && it->line > 0);
 }
 
 static double samples_of(const kprof_profiled_code *code, const double *values, const char *reason)
@@ -302,12 +319,15 @@ void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, u
     memcpy(out + strlen(out), number, digits + 1);
 }
 
-static void name_caller(const kprof_loaded_code *loaded, const kprof_profiled_line *line, kprof_hot_line *hot)
+static void name_frames(const kprof_loaded_code *loaded, const kprof_profiled_line *line, kprof_hot_line *hot)
 {
     const size_t hottest = kprof_profiled_hottest(&loaded->code, loaded->lines.members + line->first, line->count);
     const kprof_profiled_frame *caller = hottest == SIZE_MAX ? NULL : kprof_profiled_caller(&loaded->code, hottest);
+    const kprof_profiled_frame *library = hottest == SIZE_MAX ? NULL : kprof_profiled_library(&loaded->code, hottest);
     if (caller)
         kprof_code_put_place(hot->caller, sizeof hot->caller, caller->file, caller->line);
+    if (library)
+        kprof_code_put_place(hot->library, sizeof hot->library, library->file, library->line);
 }
 
 /* Instructions with the sum of what was measured of them. */
@@ -400,7 +420,7 @@ void kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_
         kprof_code_put_place(hot.place, sizeof hot.place, line->file, line->line);
         hot.file = line->file;
         hot.line = line->line;
-        name_caller(loaded, line, &hot);
+        name_frames(loaded, line, &hot);
         name_cause(code, &(measured){loaded->lines.members + line->first, line->count, line->values}, &hot);
         insert_hot(&hot, out);
     }
@@ -420,6 +440,8 @@ void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)
         return;
     }
     kprof_strbuf_printf(out, "%s %s, ", line->file ? "line" : "instruction", line->place);
+    if (*line->library)
+        kprof_strbuf_printf(out, "in %s, ", line->library);
     if (*line->caller)
         kprof_strbuf_printf(out, "called from %s, ", line->caller);
     kprof_human_put(&share, out);

@@ -95,13 +95,17 @@ static kprof_code_place place_of(const kprof_place_finder *finder, size_t instru
 {
     const kprof_profiled_code *code = &finder->loaded->code;
     const kprof_profiled_instruction *own = &code->instructions[instruction];
-    const kprof_profiled_frame *frame = own->frame_count > 0 ? &code->frames[own->first_frame] : NULL;
+    const kprof_profiled_frame *frame = kprof_profiled_place(code, instruction);
     const kprof_profiled_frame *caller = kprof_profiled_caller(code, instruction);
+    const kprof_profiled_frame *library = kprof_profiled_library(code, instruction);
     kprof_code_place place = {.name = NULL};
-    if (frame && frame->line > 0) {
+    if (frame) {
         place.path = frame->file->path;
         place.line = frame->line;
         place.name = kprof_pool_keep(finder->texts, kprof_strprintf("%s:%u", frame->file->name, frame->line));
+        if (library)
+            place.library =
+                kprof_pool_keep(finder->texts, kprof_strprintf("%s:%u", library->file->name, library->line));
         if (caller)
             place.caller = kprof_pool_keep(finder->texts, kprof_strprintf("%s:%u", caller->file->name, caller->line));
     } else {
@@ -190,10 +194,24 @@ static void find_sampled(const kprof_place_finder *finder, const candidate *from
                              (out->at.line == 0 && most->sampled_at != from->instructions[0]);
 }
 
+static size_t heaviest(const kprof_place_finder *finder, const candidate *from, const place_metrics *metrics)
+{
+    size_t found = from->instructions[0];
+    double most = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        const size_t number = from->instructions[i];
+        const double weight = weigh(kprof_profiled_values(&finder->loaded->code, number), metrics) +
+                              (finder->moved ? finder->moved[number].weight : 0);
+        found = weight > most ? number : found;
+        most = weight > most ? weight : most;
+    }
+    return found;
+}
+
 static void add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
 {
     kprof_found_place *place = KPROF_POOL_ADD(finder->texts, finder->places, finder->place_count);
-    *place = (kprof_found_place){.at = place_of(finder, from->instructions[0]), .share_pct = share_pct};
+    *place = (kprof_found_place){.at = place_of(finder, heaviest(finder, from, metrics)), .share_pct = share_pct};
     if (metrics->are_of_scoreboard)
         find_wait(finder, from, metrics, place);
     find_sampled(finder, from, place);
@@ -363,6 +381,8 @@ void kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *
 static void put_place(const kprof_code_place *place, kprof_strbuf *out)
 {
     kprof_strbuf_puts(out, place->name);
+    if (place->library)
+        kprof_strbuf_printf(out, ", in %s", place->library);
     if (place->caller)
         kprof_strbuf_printf(out, ", called from %s", place->caller);
 }

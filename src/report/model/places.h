@@ -7,10 +7,11 @@
 
 /* A line, or an instruction of a function whose lines are not known. */
 typedef struct kprof_code_place {
-    const char *name;   /* "softmax.py:41", "incr+0x50" */
-    const char *path;   /* of the file; NULL: the line is not known */
-    uint32_t line;      /* 0: not known */
-    const char *caller; /* "stalls.cu:13", where the line is of a function inlined from another file; else NULL */
+    const char *name;    /* "softmax.py:41", "incr+0x50" */
+    const char *path;    /* of the file; NULL: the line is not known */
+    uint32_t line;       /* 0: not known */
+    const char *library; /* "binary_search.inl:201", where it is in a library that the line calls; else NULL */
+    const char *caller;  /* "stalls.cu:13", where the line is of a function inlined from another file; else NULL */
 } kprof_code_place;
 
 typedef struct kprof_found_place {

@@ -309,6 +309,7 @@ static void fit_hot_lines(brief *of)
         FINDING = 68,
         WARNING = 11,
         HOT_LINE = 36,
+        LIBRARY = 16,
         CALLER = 17,
         CAUSE = 15
     }; /* bytes beside their texts */
@@ -326,6 +327,7 @@ static void fit_hot_lines(brief *of)
     for (; count < of->hot.count; count++) {
         const kprof_hot_line *hot = &of->hot.items[count];
         bytes += HOT_LINE + size_of(hot->place) + size_of(hot->stall);
+        bytes += *hot->library ? LIBRARY + size_of(hot->library) : 0;
         bytes += *hot->caller ? CALLER + size_of(hot->caller) : 0;
         bytes += *hot->caused_at ? CAUSE + size_of(hot->caused_at) : 0;
         if (bytes > KPROF_BRIEF_BYTES)
@@ -351,7 +353,7 @@ static void take_hot_lines(const kprof_ranking *ranking, brief *out)
     out->hot.count = count;
     for (size_t i = 0; i < out->hot.count; i++) {
         kprof_hot_line *hot = &out->hot.items[i];
-        char *const places[] = {hot->place, hot->caller, hot->caused_at};
+        char *const places[] = {hot->place, hot->library, hot->caller, hot->caused_at};
         for (size_t k = 0; k < COUNT_OF(places); k++) {
             char place[sizeof hot->place];
             cut(place, WORD_BYTES, places[k], false);
@@ -510,9 +512,11 @@ static void show_hot_lines(kprof_emitter *emitter, const brief *of)
         emitter->ops->rows_begin(emitter, "hot_lines");
     for (size_t i = 0; i < of->hot.count; i++) {
         const kprof_hot_line *hot = &of->hot.items[i];
-        kprof_emit_field fields[5] = {text_field("at", hot->place), pct_field("pct", hot->pct),
+        kprof_emit_field fields[6] = {text_field("at", hot->place), pct_field("pct", hot->pct),
                                       text_field("stall", hot->stall)};
         size_t count = 3;
+        if (*hot->library)
+            fields[count++] = text_field("in_library", hot->library);
         if (*hot->caller)
             fields[count++] = text_field("called_from", hot->caller);
         if (*hot->caused_at)

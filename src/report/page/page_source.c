@@ -205,7 +205,7 @@ static kprof_code_number heat_of(const source_page *page, const shown_code *show
 
 /* The texts that a row is made of. */
 typedef struct row_texts {
-    char location[512], address[24], waits[512], caller[512];
+    char location[512], address[24], waits[512], library[512], caller[512];
     char below[256]; /* an instruction below its line */
 
     kprof_strbuf stalls, costs;
@@ -217,7 +217,7 @@ typedef struct row_texts {
 
 static const kprof_profiled_frame *place_of(const shown_code *shown, const kprof_profiled_instruction *instruction)
 {
-    return instruction && instruction->frame_count > 0 ? &shown->code->frames[instruction->first_frame] : NULL;
+    return instruction ? kprof_profiled_place(shown->code, (size_t)(instruction - shown->code->instructions)) : NULL;
 }
 
 static void put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)
@@ -242,19 +242,24 @@ static void describe_wait(const shown_code *shown, size_t awaited, char *out, si
     const kprof_profiled_instruction *producer = &shown->code->instructions[awaited];
     const kprof_profiled_frame *frame = place_of(shown, producer);
     char place[256] = "";
-    if (frame && frame->line > 0) /* compilers say 0 of what is of no line */
+    if (frame)
         put_place(place, sizeof place, frame->file, frame->line);
     snprintf(out, size, "%s at 0x%04llx%s%s", producer->text ? producer->text : "the instruction",
              (unsigned long long)producer->offset, *place ? ", " : "", place);
 }
 
-/* "softmax.py:16": where the kernel itself calls the inlined function. */
-static void describe_caller(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
-                            size_t size)
+/* "softmax.py:16": where the kernel itself calls the inlined function, and "standard.py:166": where in a library an
+ * instruction is. */
+static void describe_frames(const shown_code *shown, const kprof_profiled_instruction *instruction, row_texts *out)
 {
-    const kprof_profiled_frame *frame = &shown->code->frames[instruction->first_frame + instruction->frame_count - 1];
-    if (frame->line > 0)
-        put_place(out, size, frame->file, frame->line);
+    const size_t outermost = instruction->first_frame + instruction->frame_count - 1;
+    const kprof_profiled_frame *caller = outermost > instruction->own_frame ? &shown->code->frames[outermost] : NULL;
+    const kprof_profiled_frame *library =
+        kprof_profiled_library(shown->code, (size_t)(instruction - shown->code->instructions));
+    if (caller && caller->line > 0)
+        put_place(out->caller, sizeof out->caller, caller->file, caller->line);
+    if (library)
+        put_place(out->library, sizeof out->library, library->file, library->line);
 }
 
 /* Numbers that should be 0, where they are not: "28,672 of 32,768 sectors in excess, 96 divergent branches". */
@@ -309,7 +314,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
     const size_t awaited = kprof_profiled_row_awaited(shown->code, row->values, hottest);
     const kprof_profiled_instruction *called = hottest == SIZE_MAX ? NULL : &shown->code->instructions[hottest];
     *out = (row_texts){.stalls = KPROF_STRBUF_INIT, .costs = KPROF_STRBUF_INIT};
-    if (row->line || (frame && frame->line > 0))
+    if (row->line || frame)
         put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
     if (instruction)
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
@@ -320,7 +325,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
     const bool is_callee =
         row->line ? shown->page->context->options->inlined == KPROF_INLINED_CALLEE : shown->view != KPROF_VIEW_BOTH;
     if (called && called->frame_count > 1 && is_callee)
-        describe_caller(shown, called, out->caller, sizeof out->caller);
+        describe_frames(shown, called, out);
     describe_stalls(shown, row, out);
     describe_costs(shown, row, &out->costs);
     if (row->line && file)
@@ -446,6 +451,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     kprof_emit_field source = kprof_field_text("source", "Source", texts.source, .plain = true);
     source.short_text = start_of_source(&texts);
     fields[count++] = note(source);
+    fields[count++] = note(kprof_field_text("in_library", "In", text_or_null(texts.library)));
     fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller)));
     fields[count++] = note(kprof_field_text("waits_for", "Waits for", text_or_null(texts.waits)));
     fields[count++] = note(kprof_field_text("costs", "Costs", kprof_strbuf_or_null(&texts.costs)));

@@ -184,3 +184,45 @@ size_t kprof_own_code_find(const kprof_frame_place *frames, size_t count, bool *
     const size_t installed = KPROF_FIND(i, told, is_of_package(frames[i].file));
     return own < told ? own : python == 0 && installed < told ? installed : 0;
 }
+
+static size_t end_of(const char *path, const char *part)
+{
+    const char *found = strstr(path, part);
+    return found ? (size_t)(found - path) + strlen(part) : 0;
+}
+
+/* A toolkit may lie anywhere: /usr/local/cuda-13.0, a folder of conda with targets/x86_64-linux, HPC SDK's cuda/12.5.
+ */
+static kprof_code_home home_of_header(const char *path)
+{
+    static const char *const always[] = {"/usr/include/", "/usr/lib/", "/usr/lib64/", "/usr/local/include/", NULL};
+    static const char *const cccl[] = {
+        "/cccl/",          "/cccl-src/", "/libcudacxx/include/", "/include/cooperative_groups",
+        "/thrust/thrust/", "/cub/cub/",  "/cuda/std/",           NULL};
+    static const char *const toolkits[] = {"/cuda", "/targets/", "/hpc_sdk/"};
+    const size_t include = end_of(path, "/include/");
+    if (has_one_of(path, cccl) || KPROF_ANY(i, COUNT_OF(always) - 1, kprof_begins_with(path, always[i])))
+        return (kprof_code_home){0, true};
+    for (size_t i = 0; i < COUNT_OF(toolkits) && include > 0; i++) {
+        const size_t end = end_of(path, toolkits[i]);
+        if (end == 0 || end >= include)
+            continue;
+        const bool is_certain = kprof_begins_with(path, "/usr/") || kprof_begins_with(path, "/opt/");
+        return (kprof_code_home){is_certain ? 0 : include - strlen("include/"), true};
+    }
+    return (kprof_code_home){0, false};
+}
+
+kprof_code_home kprof_own_code_home(const char *path)
+{
+    size_t length;
+    const char *package = find_package(path, &length);
+    return package ? (kprof_code_home){(size_t)(package - path) + length + 1, false} : home_of_header(path);
+}
+
+bool kprof_own_code_has(const char *path, kprof_code_home home, const char *kernel, kprof_code_home kernel_home)
+{
+    if (home.is_header && (home.length == 0 || kernel_home.is_header))
+        return false;
+    return strncmp(path, kernel, home.length) == 0;
+}
