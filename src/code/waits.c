@@ -133,12 +133,7 @@ static void mark_unknown(tracer *t, size_t number)
         t->is_unknown[number] = true;
 }
 
-static int compare_edges(const void *a, const void *b)
-{
-    const edge *x = a, *y = b;
-    const int order = KPROF_COMPARE(x->to, y->to);
-    return order ? order : KPROF_COMPARE(x->from, y->from);
-}
+KPROF_BY_BOTH(compare_edges, edge, KPROF_COMPARE(a->to, b->to), KPROF_COMPARE(a->from, b->from))
 
 /* Read the instructions and the ways between them; false where some have no text. */
 static bool read_flow(tracer *t)

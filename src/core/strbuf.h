@@ -75,6 +75,15 @@ void *kprof_add(void **array, size_t *count, size_t size);
     {                                                                                                                  \
         return KPROF_COMPARE(((const type *)a)->member, ((const type *)b)->member);                                    \
     }
+/* By the first of two expressions about two elements, `a` and `b`, that is not 0. */
+#define KPROF_BY_BOTH(name, type, first, second)                                                                       \
+    static int name(const void *left, const void *right)                                                               \
+    {                                                                                                                  \
+        const type *a = left;                                                                                          \
+        const type *b = right;                                                                                         \
+        const int order = (first);                                                                                     \
+        return order ? order : (second);                                                                               \
+    }
 
 /* Is an expression about the index `i` true for any, or for all, of `count` elements? Ends at the first that decides.
  */

@@ -44,12 +44,7 @@ static int by_parts(const void *a, const void *b, void *parts)
     return comparisons[*(const kprof_census_parts *)parts](a, b);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const kprof_census_total *left = a, *right = b;
-    const int order = KPROF_COMPARE(right->total_ns, left->total_ns);
-    return order ? order : compare_shapes(left, right);
-}
+KPROF_BY_BOTH(by_time, kprof_census_total, KPROF_COMPARE(b->total_ns, a->total_ns), compare_shapes(a, b))
 
 kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted)
 {

@@ -68,12 +68,7 @@ static kprof_status read_file(kprof_code_profiles *all, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-static int by_last_part(const void *a, const void *b)
-{
-    const kprof_code_file *const *left = a, *const *right = b;
-    const int order = strcmp((*left)->name, (*right)->name);
-    return order ? order : strcmp((*left)->path, (*right)->path);
-}
+KPROF_BY_BOTH(by_last_part, kprof_code_file *const, strcmp((*a)->name, (*b)->name), strcmp((*a)->path, (*b)->path))
 
 /* The end of what is longer than any file's name. */
 static const char *short_name(const char *name)

@@ -154,12 +154,7 @@ static int compare_places(const placed *left, const placed *right)
     return KPROF_COMPARE(left->frame->line, right->frame->line);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const placed *left = a, *right = b;
-    const int order = compare_places(left, right);
-    return order ? order : KPROF_COMPARE(left->instruction, right->instruction);
-}
+KPROF_BY_BOTH(by_place, placed, compare_places(a, b), KPROF_COMPARE(a->instruction, b->instruction))
 
 static int by_caller(const void *a, const void *b, void *code)
 {

@@ -102,12 +102,7 @@ static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series 
         series->mean = sum / time;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const kprof_timeline_series *left = a, *right = b;
-    const int order = KPROF_COMPARE(left->place, right->place);
-    return order ? order : KPROF_COMPARE(left->first, right->first);
-}
+KPROF_BY_BOTH(by_place, kprof_timeline_series, KPROF_COMPARE(a->place, b->place), KPROF_COMPARE(a->first, b->first))
 
 #define SHAPE                                                                                                          \
     "kernel_id, device_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, "       \

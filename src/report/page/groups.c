@@ -239,8 +239,7 @@ static const char *text_of_key(const kprof_group *group)
 static void tell_no_parts(const kprof_groups *groups)
 {
     const bool of_ranges = groups->by == KPROF_GROUP_NVTX;
-    if (!of_ranges && groups->by != KPROF_GROUP_STACK && groups->by != KPROF_GROUP_LINE &&
-        groups->by != KPROF_GROUP_MODULE)
+    if (!parts_samples(groups->by) || groups->by == KPROF_GROUP_GRAPH)
         return;
     const bool has_any =
         KPROF_ANY(i, groups->count, of_ranges ? *text_of_key(&groups->items[i]) : groups->items[i].stack > 0);

@@ -4,6 +4,7 @@
 #include "report/page/ranking.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BRIEF_VERSION     1
@@ -91,57 +92,52 @@ static void cut(char *out, size_t most, const char *text, bool is_sentence)
     snprintf(out + head, most + 1 - head, "%s%s", is_cut ? gap : "", is_cut ? text + strlen(text) - tail : "");
 }
 
-static void warn(brief *to, const char *text)
+/* Takes the text over. */
+static void warn(brief *to, char *text)
 {
     if (to->warning_count < WARNINGS)
         cut(to->warnings[to->warning_count++], WARNING_BYTES, text, true);
+    free(text);
 }
 
 static void warn_of_samples(const kprof_groups *groups, brief *out)
 {
     const kprof_group *group = out->row->group;
     const unsigned long long untold = kprof_group_untold(groups, group);
-    char text[160];
     if (untold > 0)
-        snprintf(text, sizeof text, "multiplexed: %s; %llu more are not counted",
-                 group->samples > 0 ? "samples join launches" : "no whole sample", untold);
+        warn(out, kprof_strprintf("multiplexed: %s; %llu more are not counted",
+                                  group->samples > 0 ? "samples join launches" : "no whole sample", untold));
     else
-        snprintf(text, sizeof text, "multiplexed: %s",
-                 group->samples > 0 ? "each sample joins passes of several launches" : "no whole sample");
-    warn(out, text);
+        warn(out, kprof_strprintf("multiplexed: %s", group->samples > 0 ? "each sample joins passes of several launches"
+                                                                        : "no whole sample"));
 }
 
 /* Warn of what `tell` says of the group; of nothing if that is empty. */
 static void warn_of(brief *out, void (*tell)(const kprof_group *group, kprof_strbuf *out))
 {
-    KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
+    kprof_strbuf told = KPROF_STRBUF_INIT;
     tell(out->row->group, &told);
     if (told.length > 0)
-        warn(out, told.data);
+        warn(out, kprof_strbuf_take(&told));
 }
 
 static void find_warnings(const kprof_groups *groups, brief *out)
 {
     const kprof_group *group = out->row->group;
     const kprof_repeats *repeats = &out->row->repeats;
-    char text[160];
     if (group->source == KPROF_SOURCE_SAMPLES) /* first, since later ones may find no place */
         warn_of_samples(groups, out);
     warn_of(out, kprof_group_tell_missing);
-    if (group->note) {
-        snprintf(text, sizeof text, "%llu of %llu: %s", (unsigned long long)group->noted,
-                 (unsigned long long)group->launches, group->note);
-        warn(out, text);
-    }
+    if (group->note)
+        warn(out, kprof_strprintf("%llu of %llu: %s", (unsigned long long)group->noted,
+                                  (unsigned long long)group->launches, group->note));
     warn_of(out, kprof_group_tell_disagreeing);
     if (group->source == KPROF_SOURCE_SAMPLES && kprof_model_begins_early(groups->model))
-        warn(out, KPROF_BEGINS_EARLY);
-    if (group->configurations > 1) {
-        snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
-        warn(out, text);
-    }
+        warn(out, kprof_strdup(KPROF_BEGINS_EARLY));
+    if (group->configurations > 1)
+        warn(out, kprof_strprintf("launches of %zu shapes; --group-by config", group->configurations));
     if (!isnan(repeats->interval.low) && !repeats->is_stable)
-        warn(out, "the duration is not stable");
+        warn(out, kprof_strdup("the duration is not stable"));
 }
 
 /* A row of the verdict, and the fields of the brief that it fills. */
@@ -162,20 +158,15 @@ static void take_verdict(brief *out, const verdict_place *to)
         *to->value = text.value;
     if (to->line)
         cut(to->line, LINE_BYTES, text.text.data, true);
-    if (!text.is_known && text.text.length > 0) {
-        char warning[160];
-        snprintf(warning, sizeof warning, "%s %s", text.label, text.text.data);
-        warn(out, warning);
-    }
+    if (!text.is_known && text.text.length > 0)
+        warn(out, kprof_strprintf("%s %s", text.label, text.text.data));
 }
 
 /* The index of the finding's value with this name; SIZE_MAX: there is none. */
 static size_t value_named(const kprof_finding *finding, const char *name)
 {
-    for (size_t i = 0; i < finding->value_count; i++)
-        if (strcmp(finding->values[i].name, name) == 0)
-            return i;
-    return SIZE_MAX;
+    const size_t at = KPROF_FIND(i, finding->value_count, strcmp(finding->values[i].name, name) == 0);
+    return at < finding->value_count ? at : SIZE_MAX;
 }
 
 /* The name of the option that the finding's value "class" is. */
@@ -294,36 +285,23 @@ static void make_brief(const kprof_emitter *emitter, const kprof_ranking *rankin
 static size_t size_of(const char *text)
 {
     const bool is_clean = kprof_text_is_clean(text);
-    size_t bytes = 0;
-    for (; *text; text++)
-        bytes += json_bytes(*text, is_clean);
-    return bytes;
+    const size_t length = strlen(text);
+    return KPROF_SUM(i, length, json_bytes(text[i], is_clean));
 }
 
 /* Keep as many of the hottest lines as the document has room for. */
 static void fit_hot_lines(brief *of)
 {
-    enum {
-        MEMBERS = 640,
-        STALL = 26,
-        FINDING = 68,
-        WARNING = 11,
-        HOT_LINE = 36,
-        LIBRARY = 16,
-        CALLER = 17,
-        CAUSE = 15
-    }; /* bytes beside their texts */
+    /* Bytes beside their texts. */
+    enum { MEMBERS = 640, STALL = 26, FINDING = 68, WARNING = 11 };
+    enum { HOT_LINE = 36, LIBRARY = 16, CALLER = 17, CAUSE = 15 };
     const char *const texts[] = {of->kernel,    of->part, of->device, of->class,   of->limit,
                                  of->occupancy, of->next, of->advice, of->function};
-    size_t bytes = MEMBERS, count = 0;
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        bytes += size_of(texts[i]);
-    for (size_t i = 0; i < of->stall_count; i++)
-        bytes += STALL + size_of(of->stalls[i].name);
-    for (size_t i = 0; i < of->found_count; i++)
-        bytes += FINDING + size_of(of->found[i]->finding->id);
-    for (size_t i = 0; i < of->warning_count; i++)
-        bytes += WARNING + size_of(of->warnings[i]);
+    size_t bytes = MEMBERS + KPROF_SUM(i, COUNT_OF(texts), size_of(texts[i])) +
+                   KPROF_SUM(i, of->stall_count, STALL + size_of(of->stalls[i].name)) +
+                   KPROF_SUM(i, of->found_count, FINDING + size_of(of->found[i]->finding->id)) +
+                   KPROF_SUM(i, of->warning_count, WARNING + size_of(of->warnings[i]));
+    size_t count = 0;
     for (; count < of->hot.count; count++) {
         const kprof_hot_line *hot = &of->hot.items[count];
         bytes += HOT_LINE + size_of(hot->place) + size_of(hot->stall);
@@ -341,11 +319,8 @@ static void take_hot_lines(const kprof_ranking *ranking, brief *out)
     const kprof_code_profile *code = out->row->group->code;
     if (code)
         kprof_hot_lines_find(ranking->groups.code, code, &out->hot);
-    if (code && code->sampled == 0 && *code->reason) {
-        KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&text, "Hottest line not known: %s", code->reason);
-        warn(out, kprof_strbuf_text(&text));
-    }
+    if (code && code->sampled == 0 && *code->reason)
+        warn(out, kprof_strprintf("Hottest line not known: %s", code->reason));
     const size_t count = out->hot.count;
     fit_hot_lines(out);
     if (out->hot.count == count)

@@ -115,12 +115,8 @@ static void show_passes(kprof_emitter *emitter, const kprof_model *model)
     emitter->ops->list_end(emitter);
 }
 
-static int by_launches(const void *a, const void *b)
-{
-    const kprof_model_kernel *const *left = a, *const *right = b;
-    const int order = KPROF_COMPARE((*right)->launches, (*left)->launches);
-    return order ? order : strcmp((*left)->demangled, (*right)->demangled);
-}
+KPROF_BY_BOTH(by_launches, kprof_model_kernel *const, KPROF_COMPARE((*b)->launches, (*a)->launches),
+              strcmp((*a)->demangled, (*b)->demangled))
 
 static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
 {

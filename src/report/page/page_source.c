@@ -132,8 +132,7 @@ static void examine(shown_code *shown)
     enum { FEW = 6 };
     const kprof_profiled_code *code = shown->code;
     size_t measured = 0;
-    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
-        shown->is_idle[i] = true;
+    memset(shown->is_idle, true, sizeof shown->is_idle);
     shown->has_policies = !kprof_profiled_has_text(code);
     for (size_t i = 0; i < code->instruction_count; i++) {
         const char *space = code->instructions[i].space, *text = code->instructions[i].text;
@@ -207,7 +206,6 @@ static kprof_code_number heat_of(const source_page *page, const shown_code *show
 typedef struct row_texts {
     char location[512], address[24], waits[512], library[512], caller[512];
     char below[256]; /* an instruction below its line */
-
     kprof_strbuf stalls, costs;
     char stall_names[3][48];
     double stall_pcts[3];
@@ -218,14 +216,6 @@ typedef struct row_texts {
 static const kprof_profiled_frame *place_of(const shown_code *shown, const kprof_profiled_instruction *instruction)
 {
     return instruction ? kprof_profiled_place(shown->code, (size_t)(instruction - shown->code->instructions)) : NULL;
-}
-
-static void put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)
-{
-    if (file)
-        kprof_code_put_place(out, size, file, line);
-    else
-        snprintf(out, size, "no line");
 }
 
 /* The instruction of a row, or the one of a line that most samples are of; SIZE_MAX: no sample is of any. */
@@ -243,7 +233,7 @@ static void describe_wait(const shown_code *shown, size_t awaited, char *out, si
     const kprof_profiled_frame *frame = place_of(shown, producer);
     char place[256] = "";
     if (frame)
-        put_place(place, sizeof place, frame->file, frame->line);
+        kprof_code_put_place(place, sizeof place, frame->file, frame->line);
     snprintf(out, size, "%s at 0x%04llx%s%s", producer->text ? producer->text : "the instruction",
              (unsigned long long)producer->offset, *place ? ", " : "", place);
 }
@@ -257,9 +247,9 @@ static void describe_frames(const shown_code *shown, const kprof_profiled_instru
     const kprof_profiled_frame *library =
         kprof_profiled_library(shown->code, (size_t)(instruction - shown->code->instructions));
     if (caller && caller->line > 0)
-        put_place(out->caller, sizeof out->caller, caller->file, caller->line);
+        kprof_code_put_place(out->caller, sizeof out->caller, caller->file, caller->line);
     if (library)
-        put_place(out->library, sizeof out->library, library->file, library->line);
+        kprof_code_put_place(out->library, sizeof out->library, library->file, library->line);
 }
 
 /* Numbers that should be 0, where they are not: "28,672 of 32,768 sectors in excess, 96 divergent branches". */
@@ -314,8 +304,10 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
     const size_t awaited = kprof_profiled_row_awaited(shown->code, row->values, hottest);
     const kprof_profiled_instruction *called = hottest == SIZE_MAX ? NULL : &shown->code->instructions[hottest];
     *out = (row_texts){.stalls = KPROF_STRBUF_INIT, .costs = KPROF_STRBUF_INIT};
-    if (row->line || frame)
-        put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
+    if (row->line && !file)
+        snprintf(out->location, sizeof out->location, "no line");
+    else if (row->line || frame)
+        kprof_code_put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
     if (instruction)
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
     if (instruction)
@@ -468,12 +460,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     free(texts.source);
 }
 
-static int by_heat(const void *a, const void *b)
-{
-    const shown_row *left = a, *right = b;
-    const int order = KPROF_COMPARE(right->heat, left->heat);
-    return order ? order : KPROF_COMPARE(left->order, right->order);
-}
+KPROF_BY_BOTH(by_heat, shown_row, KPROF_COMPARE(b->heat, a->heat), KPROF_COMPARE(a->order, b->order))
 
 static size_t make_rows(const shown_code *shown, shown_row *rows)
 {
@@ -747,10 +734,9 @@ static bool is_told_before(const source_page *page, const source_note *note, boo
 /* The further kernels with this note. */
 static size_t count_others(const source_page *page, const source_note *note)
 {
-    size_t count = 0;
-    for (const source_note *other = note + 1; other < page->notes + page->note_count; other++)
-        count += strcmp(other->text, note->text) == 0 && !is_told_before(page, other, false);
-    return count;
+    const size_t behind = page->note_count - (size_t)(note - page->notes) - 1;
+    return KPROF_SUM(i, behind,
+                     strcmp(note[i + 1].text, note->text) == 0 && !is_told_before(page, &note[i + 1], false));
 }
 
 /* The notes are all that the page has where nothing was measured. People see once what is the same of many kernels. */

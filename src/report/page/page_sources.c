@@ -73,14 +73,13 @@ static void find_sources(shares *all)
     all->source_of = kprof_pool_calloc(model->pool, model->process_count + 1, sizeof *all->source_of);
     all->values = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->values);
     all->asked = kprof_pool_calloc(model->pool, model->metric_count + 1, sizeof *all->asked);
-    if (all->report->version >= 5) {
+    if (all->report->version >= 5)
         KPROF_EACH_ROW(rows, all->report, "SELECT id, name FROM source ORDER BY id") {
             source *own = KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count);
             own->name = kprof_pool_keep(all->model->pool, kprof_store_text(all->report, rows.row, 1));
             if (sqlite3_column_int64(rows.row, 0) != (int64_t)all->source_count)
                 kprof_store_damaged(all->report, "source");
         }
-    }
     all->is_merged = all->source_count > 0;
     if (all->is_merged) {
         static const char query[] = "SELECT process_id, source_id FROM process_source ORDER BY process_id";
@@ -250,12 +249,8 @@ static void show_sources(kprof_emitter *emitter, const shares *all, const char *
     emitter->ops->list_end(emitter);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const kernel_share *left = a, *right = b;
-    const int order = KPROF_COMPARE(right->total_ns, left->total_ns);
-    return order ? order : strcmp(left->kernel->mangled, right->kernel->mangled);
-}
+KPROF_BY_BOTH(by_time, kernel_share, KPROF_COMPARE(b->total_ns, a->total_ns),
+              strcmp(a->kernel->mangled, b->kernel->mangled))
 
 /* Mention multiplexed launches, which samples stand for, and launches after the last sample. */
 static void describe_note(const kernel_share *own, kprof_strbuf *out)

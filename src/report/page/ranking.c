@@ -133,11 +133,8 @@ static int compare_rows(const void *a, const void *b, void *key)
 {
     const kprof_ranked *left = a, *right = b;
     const kprof_sort_key sort = *(const kprof_sort_key *)key;
-    int order = 0;
-    if (sort == KPROF_SORT_NAME)
-        order = strcmp(left->group->kernel->demangled, right->group->kernel->demangled);
-    else
-        order = by_value(sort_value(left, sort), sort_value(right, sort));
+    int order = sort == KPROF_SORT_NAME ? strcmp(left->group->kernel->demangled, right->group->kernel->demangled)
+                                        : by_value(sort_value(left, sort), sort_value(right, sort));
     if (order == 0)
         order = by_value(left->time_ns, right->time_ns);
     return order ? order : KPROF_COMPARE(left->group, right->group);

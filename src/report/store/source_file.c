@@ -203,12 +203,7 @@ static void build_index(const kprof_source_places *places, kprof_source_index *i
     index->is_built = true;
 }
 
-static int by_end(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    const int order = KPROF_COMPARE(y->same_end, x->same_end);
-    return order ? order : KPROF_COMPARE(x->order, y->order);
-}
+KPROF_BY_BOTH(by_end, candidate, KPROF_COMPARE(b->same_end, a->same_end), KPROF_COMPARE(a->order, b->order))
 
 /* Open a folder below one that the user gave, through no link; -1: it is gone. */
 static int open_below(const char *given, char *below)
