@@ -111,32 +111,39 @@ static const char *compared_name(const kprof_options *options, const kprof_seen_
     return bases[options->filter.name_base];
 }
 
-/* "*gemm*", which a shell would understand, as a pattern. */
-static char *pattern_of_glob(const char *glob)
-{
-    kprof_strbuf pattern = KPROF_STRBUF_INIT;
-    for (const char *at = glob; *at; at++)
-        kprof_strbuf_printf(&pattern, "%s%c", *at == '*' ? "." : "", *at);
-    return kprof_strbuf_take(&pattern);
-}
-
-/* "a|b", ".*gemm.*" and "*gemm*" without "regex:" are plain names, in ncu, too. */
-static bool suggest_pattern(const char *asked, const char *const *names, size_t count)
+/* Do any of the names match? */
+static bool matches_any(const char *pattern, const char *const *names, size_t count)
 {
     kprof_regex *regex = NULL;
     bool matches = false;
-    if (kprof_regex_pattern(asked) || !strpbrk(asked, "|*+?.[^$"))
-        return false;
-    KPROF_AUTO_FREE char *glob = *asked == '*' ? pattern_of_glob(asked) : NULL; /* no pattern begins so */
-    asked = glob ? glob : asked;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL); /* it may be no pattern */
-    if (kprof_regex_new("-k", asked, &regex) == KPROF_OK)
+    if (kprof_regex_new("-k", pattern, &regex) == KPROF_OK)
         for (size_t i = 0; i < count && !matches; i++)
             matches = kprof_regex_match(regex, names[i]) == KPROF_REGEX_YES;
     kprof_log_set_sink(before.sink, before.user);
     kprof_regex_free(regex);
+    return matches;
+}
+
+/* "a|b", ".*gemm.*" and "*gemm*" without "regex:" are plain names, in ncu, too. Is a name matched by the pattern? */
+static bool suggest_pattern(const kprof_options *options, const char *const *names, size_t count)
+{
+    const kprof_filter_spec *filter = &options->filter;
+    const char *asked = filter->kernel;
+    KPROF_AUTO_FREE char *meant = kprof_regex_meant(asked);
+    const char *pattern = meant ? meant : strpbrk(asked, "+?.[") ? asked : NULL;
+    const bool matches = pattern && !kprof_regex_pattern(asked) && matches_any(pattern, names, count);
+    KPROF_AUTO(kprof_strbuf) option = KPROF_STRBUF_INIT;
+    if (options->kernel_id)
+        kprof_strbuf_printf(&option, "--kernel-id \"%s:%s:regex:%s:%s\"", filter->context ? filter->context : "",
+                            filter->stream ? filter->stream : "", pattern ? pattern : "",
+                            filter->invocation ? filter->invocation : "");
+    else
+        kprof_strbuf_printf(&option, "-k \"regex:%s\"", pattern ? pattern : "");
     if (matches)
-        kprof_log(KPROF_LOG_ERROR, "did you mean -k \"regex:%s\"?", asked);
+        kprof_log(KPROF_LOG_ERROR, "did you mean %s?", option.data);
+    else if (meant)
+        kprof_log(KPROF_LOG_ERROR, "%s" KPROF_REGEX_TAKEN_PLAIN "%s", asked, option.data);
     return matches;
 }
 
@@ -300,11 +307,12 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     KPROF_AUTO_FREE const char **names = kprof_calloc(count ? count : 1, sizeof *names);
     for (size_t i = 0; i < count; i++)
         names[i] = compared_name(options, &kernels[i]);
-    const bool is_pattern = asked && suggest_pattern(asked, names, count);
+    const bool is_pattern = asked && suggest_pattern(options, names, count);
     const char *nearest = asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
     if (nearest && strcmp(nearest, asked) != 0)
         kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
-    suggest_name_base(options, kernels, count);
+    if (!is_pattern)
+        suggest_name_base(options, kernels, count);
 }
 
 /* A trace and a census have no launch that was measured. */

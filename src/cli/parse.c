@@ -501,21 +501,39 @@ static kprof_status take_configuration(cursor *at)
     return status;
 }
 
-/* "A*" is a name, and no pattern. */
-static void tell_plain_ranges(const kprof_strlist *texts)
+/* "A*" is a name, and no pattern; a star between two slashes stands for ranges. */
+static void tell_plain(const char *what, const char *text)
 {
-    for (size_t i = 0; i < texts->count; i++) {
-        const char *text = texts->items[i];
-        bool has_star = false;
-        for (const char *at = text; *at; at++) {
-            at += *at == '\\' && at[1];
-            const bool is_gap = (at == text || at[-1] == '/') && (at[1] == '/' || !at[1]);
-            has_star = has_star || (strchr("*+", *at) && !is_gap && (at == text || at[-1] != '\\'));
-        }
-        if (has_star && !kprof_regex_pattern(text))
-            kprof_log(KPROF_LOG_WARNING, "NVTX range \"%s\" is taken as it stands; a pattern is written \"regex:%s\"",
-                      text, text);
+    KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
+    bool is_meant = false;
+    for (const char *at = text; !kprof_regex_pattern(text); at++) {
+        KPROF_AUTO_FREE char *part = kprof_strndup(at, strcspn(at, "/"));
+        KPROF_AUTO_FREE char *meant = strcmp(part, "*") == 0 ? NULL : kprof_regex_meant(part);
+        is_meant = is_meant || meant;
+        at += strlen(part);
+        kprof_strbuf_printf(&pattern, "%s%s", meant ? meant : part, *at ? "/" : "");
+        if (!*at)
+            break;
     }
+    if (is_meant)
+        kprof_log(KPROF_LOG_WARNING, "%s \"%s\"" KPROF_REGEX_TAKEN_PLAIN "\"regex:%s\"", what, text, pattern.data);
+}
+
+static void tell_plain_names(const kprof_filter_spec *filter)
+{
+    const struct {
+        const char *what;
+        const kprof_strlist *names;
+    } lists[] = {
+        {"NVTX range", &filter->nvtx_include}, {"NVTX range", &filter->nvtx_exclude},
+        {"function", &filter->python_include}, {"function", &filter->python_exclude},
+        {"function", &filter->native_include}, {"function", &filter->native_exclude},
+    };
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (size_t k = 0; k < lists[i].names->count; k++)
+            tell_plain(lists[i].what, lists[i].names->items[k]);
+    if (filter->step)
+        tell_plain("NVTX range", filter->step);
 }
 
 kprof_status kprof_options_parse(char **argv, kprof_options *out)
@@ -541,8 +559,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
     if (status == KPROF_OK && !out->complete) { /* the whole line is right: warn of options that have no effect */
         kprof_idle_tell(out, NULL);
         tell_idle(&at.idle);
-        tell_plain_ranges(&out->filter.nvtx_include);
-        tell_plain_ranges(&out->filter.nvtx_exclude);
+        tell_plain_names(&out->filter);
     }
     kprof_strlist_free(&at.idle);
     return status;

@@ -35,6 +35,37 @@ const char *kprof_regex_pattern(const char *word)
     return strncmp(word, PREFIX, strlen(PREFIX)) == 0 ? word + strlen(PREFIX) : NULL;
 }
 
+/* A whole text in which each `*` stands for anything. */
+static char *pattern_of_glob(const char *glob)
+{
+    kprof_strbuf pattern = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&pattern, "^");
+    for (const char *at = glob; *at; at++) {
+        if (*at == '*')
+            kprof_strbuf_puts(&pattern, ".*");
+        else
+            kprof_regex_quote(at, 1, &pattern);
+    }
+    kprof_strbuf_puts(&pattern, "$");
+    return kprof_strbuf_take(&pattern);
+}
+
+/* Names of C++ have most other signs of patterns, and those with parameters have stars, too. */
+char *kprof_regex_meant(const char *word)
+{
+    bool is_pattern = *word == '^', has_star = false;
+    for (const char *at = word; *at && !kprof_regex_pattern(word); at++) {
+        if (*at == '\\' && at[1]) {
+            at++;
+            continue;
+        }
+        is_pattern = is_pattern || *at == '|' || (*at == '$' && !at[1]) || strncmp(at, ".*", 2) == 0 ||
+                     strncmp(at, ".+", 2) == 0;
+        has_star = has_star || *at == '*';
+    }
+    return is_pattern ? kprof_strdup(word) : has_star && !strpbrk(word, "([]\\") ? pattern_of_glob(word) : NULL;
+}
+
 void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out)
 {
     for (size_t i = 0; i < length; i++) {
@@ -64,14 +95,16 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
                                 PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &code, &offset, NULL);
     if (!regex->code) {
         char reason[256];
+        KPROF_AUTO_FREE char *glob = *pattern == '*' ? pattern_of_glob(pattern) : NULL; /* no pattern begins so */
         free(regex);
         if (code == PCRE2_ERROR_HEAP_FAILED)
             kprof_memory_note_lack();
         (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof reason);
         size_t length = strlen(pattern);
         offset = offset < length ? offset : length;
-        return kprof_fail(KPROF_USAGE, "%s: %s at character %zu of the pattern: %.*s <-- here %s", option, reason,
-                          offset + 1, (int)offset, pattern, pattern + offset);
+        return kprof_fail(KPROF_USAGE, "%s: %s at character %zu of the pattern: %.*s <-- here %s%s%s%s", option, reason,
+                          offset + 1, (int)offset, pattern, pattern + offset, glob ? "; did you mean \"regex:" : "",
+                          glob ? glob : "", glob ? "\"?" : "");
     }
     *out = regex;
     return KPROF_OK;

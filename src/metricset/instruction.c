@@ -3,6 +3,7 @@
 #include "metricset/instruction.h"
 
 #include "core/log.h"
+#include "core/regex.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -260,6 +261,12 @@ static kprof_status fail_unknown(kprof_host *host, const char *name)
             names[count++] = row->ncu;
     }
     const char *nearest = kprof_nearest(name, names, count);
+    KPROF_AUTO_FREE char *meant = kprof_regex_meant(name);
+    if (meant)
+        return kprof_fail(KPROF_UNKNOWN_NAME,
+                          "metric \"%s\" of instructions is not known on %s; did you mean "
+                          "\"regex:^" KPROF_INSTRUCTION_PREFIX ".*(?:%s)\"?",
+                          name, kprof_host_label(host), meant + (*meant == '^'));
     return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" of instructions is not known on %s%s%s%s", name,
                       kprof_host_label(host), nearest ? "; did you mean \"" KPROF_INSTRUCTION_PREFIX : "",
                       nearest ? nearest : "; kprof list metrics --metrics regex:^source: has those that are",

@@ -409,19 +409,11 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     return nearest ? nearest : kprof_nearest(word, near, found);
 }
 
-/* "dram__bytes_*.sum" as a pattern. */
-static void tell_pattern(const char *word, kprof_strbuf *out)
-{
-    kprof_strbuf_puts(out, "; did you mean \"regex:^");
-    for (; *word; word++)
-        kprof_strbuf_printf(out, "%s%c", *word == '*' ? "." : *word == '.' ? "\\" : "", *word);
-    kprof_strbuf_puts(out, "$\"?");
-}
-
 kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
-    if (strchr(word, '*')) {
-        tell_pattern(word, out);
+    KPROF_AUTO_FREE char *meant = kprof_regex_meant(word);
+    if (meant) {
+        kprof_strbuf_printf(out, "; did you mean \"regex:%s\"?", meant);
         return KPROF_OK;
     }
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
@@ -512,7 +504,8 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
                           kprof_host_label(host),
                           why ? why : "CUPTI counts it for the whole GPU, beside all that runs there");
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
-    const char *alias = kprof_nearest_alias(catalog, word, NULL);
+    KPROF_AUTO_FREE char *meant = kprof_regex_meant(word);
+    const char *alias = meant ? NULL : kprof_nearest_alias(catalog, word, NULL);
     kprof_status status = KPROF_OK;
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);

@@ -34,6 +34,47 @@ TEST(patterns_match_anywhere)
     assert_int_equal(match("", ""), KPROF_REGEX_YES);
 }
 
+/* What looks like a pattern or like one of a shell; names of C++ and NVTX do not. */
+TEST(words_that_are_meant_as_patterns)
+{
+    static const struct {
+        const char *word, *pattern; /* NULL: a name */
+    } rows[] = {{"^gemm$", "^gemm$"},
+                {"^gemm", "^gemm"},
+                {"gemm$", "gemm$"},
+                {"a|b", "a|b"},
+                {".*gemm", ".*gemm"},
+                {"a.+b", "a.+b"},
+                {"(a|b).*[0-9]", "(a|b).*[0-9]"},
+                {"*gemm*", "^.*gemm.*$"},
+                {"dram__bytes_*.sum", "^dram__bytes_.*\\.sum$"},
+                {"regex:^a$", NULL},
+                {"gemm", NULL},
+                {"", NULL},
+                {"dram__bytes.sum", NULL},
+                {"operator+", NULL},
+                {"operator[]", NULL},
+                {"scale(float*, int)", NULL},
+                {"a$b", NULL},
+                {"a\\|b", NULL},
+                {"a\\*", NULL}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        KPROF_AUTO_FREE char *meant = kprof_regex_meant(rows[i].word);
+        if (!rows[i].pattern != !meant || (meant && strcmp(meant, rows[i].pattern) != 0))
+            fail_msg("\"%s\" is meant as %s", rows[i].word, meant ? meant : "a name");
+    }
+}
+
+TEST(a_pattern_of_a_shell_is_none)
+{
+    kprof_regex *regex = NULL;
+    log_capture told;
+    log_capture_start(&told);
+    assert_int_equal(kprof_regex_new("-k", "*a", &regex), KPROF_USAGE);
+    kprof_log_set_sink(NULL, NULL);
+    assert_non_null(strstr(told.last, "<-- here *a; did you mean \"regex:^.*a$\"?"));
+}
+
 /* One pattern runs over the rest of the text at every character, one goes back and forth, one does so in a group. */
 TEST(a_quoted_text_matches_itself)
 {

@@ -293,8 +293,13 @@ class Choices(Case):
             self.assert_run(run, 106)
             self.assertEqual(f'did you mean -k "regex:{asked}"?' in run.err, is_pattern, run.err)
             self.assertNotIn("<-- here", run.err)
-        self.assertIn('did you mean -k "regex:.*cal.*"?', self.profile(["-k", "*cal*"], [f"launch={SCALE}"]).err)
+        self.assertIn('did you mean -k "regex:^.*cal.*$"?', self.profile(["-k", "*cal*"], [f"launch={SCALE}"]).err)
         self.assertNotIn("did you mean", self.profile(["-k", "*nothing*"], [f"launch={SCALE}"]).err)
+        self.assertIn('^nothing$ is taken as it stands; a pattern is written -k "regex:^nothing$"',
+                      self.profile(["-k", "^nothing$"], [f"launch={SCALE}"]).err)
+        for asked, hint in (("::^scale$:", 'did you mean --kernel-id "::regex:^scale$:"?'),
+                            ("::no.*:1", 'no.* is taken as it stands; a pattern is written --kernel-id "::regex:no.*')):
+            self.assertIn(hint, self.profile(["--kernel-id", asked], [f"launch={SCALE}"]).err)
 
     def test_no_other_profiler(self):
         run = self.profile([], [f"launch={SCALE}"], env={"CUDA_INJECTION64_PATH": "none"})

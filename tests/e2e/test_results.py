@@ -1662,6 +1662,7 @@ class Parts(Case):
         self.show(SAMPLE, "--metrics", "dram__bytes_read.sum.per", code=102,
                   err="no such metric; did you mean dram__bytes_read.sum")
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
+        self.show("run", "--metrics", "^dram__byte", code=102, err='no such metric; did you mean "regex:^dram__byte"?')
         self.show("run", "--metrics", "dram.bandwith", code=102, err="no such metric; did you mean dram.bandwidth?")
         self.show("run", "--metrics", "gld_eficiency", code=102, err="no such metric; did you mean gld_efficiency?")
         self.show("run", "--metrics", "breakdown:sm__throughput", code=102,

@@ -112,6 +112,10 @@ TEST(test_unknown)
     assert_refused("sm__active_cycles.avg", KPROF_UNKNOWN_NAME, "did you mean \"sm__cycles_active.avg\"?");
     assert_refused("l2__throughput.avg", KPROF_UNKNOWN_NAME, "did you mean \"lts__throughput.avg\"?");
     assert_refused("dram__bytes_*.sum", KPROF_UNKNOWN_NAME, "did you mean \"regex:^dram__bytes_.*\\.sum$\"?");
+    assert_refused("^dram__bytes.*", KPROF_UNKNOWN_NAME, "did you mean \"regex:^dram__bytes.*\"?");
+    assert_refused("sm__|dram__", KPROF_UNKNOWN_NAME, "did you mean \"regex:sm__|dram__\"?");
+    assert_refused("dram.*", KPROF_UNKNOWN_NAME, "did you mean \"regex:dram.*\"?"); /* there are aliases */
+    assert_refused("source:^inst", KPROF_UNKNOWN_NAME, "did you mean \"regex:^source:.*(?:inst)\"?");
     assert_refused("smsp__warp_active.avg", KPROF_UNKNOWN_NAME, "did you mean \"smsp__warps_active.avg\"?");
     assert_refused("lts__hit_rate.pct", KPROF_UNKNOWN_NAME, "did you mean \"lts__t_sector_hit_rate.pct\"?");
     assert_refused("sm__warps_active.avg.pct_of_peak_sustained", KPROF_UNKNOWN_NAME,

@@ -51,6 +51,7 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
     const bool are_sections = strcmp(list->option, "--section") == 0;
     const kprof_name_supply supply = {has_name, (void *)list};
     const char *alias = list->catalog && !are_sections ? kprof_nearest_alias(list->catalog, word, &supply) : NULL;
+    KPROF_AUTO_FREE char *meant = are_sections ? NULL : kprof_regex_meant(word);
     nearest = alias ? alias : nearest;
     KPROF_AUTO(kprof_strbuf) hint = KPROF_STRBUF_INIT;
     if (are_sections && tell_section(list, word, &hint))
@@ -59,6 +60,8 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
         kprof_strbuf_puts(&hint, "; breakdown: is for runs: give --section ID or regex:PATTERN");
     else if (strncmp(word, "group:", 6) == 0)
         kprof_strbuf_puts(&hint, "; group: takes the id of a section, as --section does");
+    else if (meant)
+        kprof_strbuf_printf(&hint, "; did you mean \"regex:%s\"?", meant);
     else if (nearest)
         kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
     else
