@@ -567,12 +567,9 @@ TEST(findings_are_ranked)
         {&low, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = NAN},
         {&high, .gain_pct = 0, .unbounded_pct = 0, .severity_pct = NAN},
     };
-    for (size_t i = 0; i < COUNT_OF(ranked); i++) {
-        for (size_t k = 0; k < COUNT_OF(ranked); k++) {
-            if (kprof_found_is_worth_more(&ranked[i], &ranked[k]) != (i < k))
-                fail_msg("%zu and %zu are ranked the other way", i, k);
-        }
-    }
+    for (size_t i = 0; i < COUNT_OF(ranked); i++)
+        for (size_t k = 0; k < COUNT_OF(ranked); k++)
+            assert_int_equal(kprof_found_is_worth_more(&ranked[i], &ranked[k]), i < k);
 }
 
 /* Every id of an unknown finding is an error that names the nearest. */
