@@ -184,7 +184,7 @@ static kprof_status print_answers(const kprof_page_context *context)
     };
     const answers *all = context->content;
     kprof_emitter *emitter = kprof_page_begin(context);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"metrics", "Metric", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "metrics", "Metric", KPROF_LIST_BLOCKS, false);
     for (size_t i = 0; i < all->count; i++)
         show_metric(emitter, &all->items[i]);
     emitter->ops->list_end(emitter);

@@ -149,8 +149,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
 
 static void show_left_out(kprof_emitter *emitter, const kprof_plans *plans)
 {
-    emitter->ops->list_begin(
-        emitter, &(kprof_emit_list){"left_out", "Left out, the most useful first", KPROF_LIST_TABLE, false});
+    kprof_list_begin(emitter, "left_out", "Left out, the most useful first", KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < plans->count; i++) {
         const kprof_plan *plan = &plans->chips[i].plan;
         for (size_t k = 0; k < plan->left_out.count; k++) {
@@ -180,7 +179,7 @@ static void show_memory(kprof_emitter *emitter, bool all)
                                kprof_prices.restore_ms_per_gib * 1e6)),
         FURTHER(kprof_field_text("beyond", "But", beyond)),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"memory", "Memory", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "memory", "Memory", KPROF_LIST_BLOCKS, false);
     show_record(emitter, fields, COUNT_OF(fields), all);
     emitter->ops->list_end(emitter);
 }
@@ -210,7 +209,7 @@ static void show_prices(kprof_emitter *emitter, bool all)
         TIME("timeline_start_time", "Samples over time, to start and stop a pass for a batch (of an experiment)",
              prices->timeline_start_ms),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "prices", "Prices", KPROF_LIST_BLOCKS, false);
     show_record(emitter, fields, COUNT_OF(fields), all);
     emitter->ops->list_end(emitter);
 }
@@ -225,7 +224,7 @@ static kprof_status print_plans(const kprof_page_context *context)
 {
     const plan_content *content = context->content;
     kprof_emitter *emitter = kprof_page_begin(context);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"plans", "Plan", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "plans", "Plan", KPROF_LIST_BLOCKS, false);
     for (size_t i = 0; i < content->plans->count; i++)
         show_plan(emitter, content->options, &content->plans->limits.workload, &content->plans->chips[i]);
     emitter->ops->list_end(emitter);

@@ -44,7 +44,7 @@ static kprof_status print_listing(const kprof_page_context *context)
         fields[record.count].type = column->type;
         fields[record.count].folds = fields[record.count].plain = column->folds;
     }
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"list", "List", KPROF_LIST_ALONE, false});
+    kprof_list_begin(emitter, "list", "List", KPROF_LIST_ALONE, false);
     emitter->ops->columns(emitter, &record);
     for (size_t i = 0; i + record.count <= listing->cells.count; i += record.count) {
         for (size_t k = 0; k < record.count; k++)

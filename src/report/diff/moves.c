@@ -256,10 +256,8 @@ static void insert(const kprof_moved_line *line, size_t most, kprof_moved_lines 
 /* Add a line that is not there yet. */
 static void add_hottest(const kprof_moved_line *line, kprof_moved_lines *out)
 {
-    for (size_t i = 0; i < out->count; i++)
-        if (strcmp(out->items[i].place, line->place) == 0)
-            return;
-    insert(line, COUNT_OF(out->items), out);
+    if (!KPROF_ANY(i, out->count, strcmp(out->items[i].place, line->place) == 0))
+        insert(line, COUNT_OF(out->items), out);
 }
 
 static void choose(const counted_places *places, kprof_moved_lines *out)

@@ -102,16 +102,14 @@ static void show_comparison(const diff_page *page)
         shown_if(kprof_field_text("launches", "Launches", diff->is_cut ? "only the first ones of some kernels" : "all"),
                  diff->is_cut),
     };
-    page->emitter->ops->list_begin(page->emitter,
-                                   &(kprof_emit_list){"comparison", "Comparison", KPROF_LIST_BLOCKS, true});
+    kprof_list_begin(page->emitter, "comparison", "Comparison", KPROF_LIST_BLOCKS, true);
     kprof_show_record(page->emitter, fields, COUNT_OF(fields));
     page->emitter->ops->list_end(page->emitter);
 }
 
 static void show_differences(const diff_page *page, const kprof_run_differences *differences)
 {
-    page->emitter->ops->list_begin(
-        page->emitter, &(kprof_emit_list){"differences", "Differences between the runs", KPROF_LIST_TABLE, true});
+    kprof_list_begin(page->emitter, "differences", "Differences between the runs", KPROF_LIST_TABLE, true);
     for (size_t i = 0; i < differences->count; i++) {
         const kprof_run_difference *row = &differences->items[i];
         const kprof_emit_field fields[] = {
@@ -320,7 +318,7 @@ static void show_unmatched(const diff_page *page)
         counts[is_only_new(&page->diff->kernels[i])] += is_unmatched(&page->diff->kernels[i]);
     const bool is_cut = !all && (counts[false] > MANY || counts[true] > MANY);
     const char *title = is_cut ? "In one report only (the first 10 of each; --all shows all)" : "In one report only";
-    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"unmatched", title, KPROF_LIST_TABLE, true});
+    kprof_list_begin(page->emitter, "unmatched", title, KPROF_LIST_TABLE, true);
     for (size_t i = 0; i < page->diff->kernel_count; i++) {
         const kprof_diff_kernel *kernel = &page->diff->kernels[i];
         if (!is_unmatched(kernel))
@@ -386,7 +384,7 @@ static void show_unjudged(const diff_page *page, const bool *unjudged)
         snprintf(repeats, sizeof repeats, "%zu to %zu repeats", list.least, list.most);
     snprintf(title, sizeof title, "No verdict on time: %s of each kernel, %d are needed%s", repeats, KPROF_REPEATS_MIN,
              list.have_counts ? "; counts are equal" : "");
-    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"unjudged", title, KPROF_LIST_TABLE, true});
+    kprof_list_begin(page->emitter, "unjudged", title, KPROF_LIST_TABLE, true);
     for (size_t i = 0; i < list.count; i++) {
         const kprof_emit_field fields[] = {
             kprof_field_integer("shapes", "Shapes", list.functions[i].count),
@@ -424,13 +422,11 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
 static void show_conditions(const diff_page *page)
 {
     const kprof_diff *diff = page->diff;
-    page->emitter->ops->list_begin(page->emitter,
-                                   &(kprof_emit_list){"conditions", "Conditions", KPROF_LIST_TABLE, true});
-    for (size_t i = 0; i < diff->request->condition_count; i++) {
+    kprof_list_begin(page->emitter, "conditions", "Conditions", KPROF_LIST_TABLE, true);
+    for (size_t i = 0; i < diff->request->condition_count; i++)
         for (size_t k = 0; k < diff->kernel_count; k++)
             if (diff->kernels[k].gates)
                 show_condition(page, &diff->kernels[k], i);
-    }
     page->emitter->ops->list_end(page->emitter);
 }
 
@@ -592,8 +588,7 @@ static void show_moves(const diff_page *page)
     kprof_moved_lines lines;
     kprof_moves_load(page->context, &moves);
     if (kprof_moves_are_there(&moves)) {
-        page->emitter->ops->list_begin(
-            page->emitter, &(kprof_emit_list){"moved_samples", "Where the samples moved", KPROF_LIST_TABLE, true});
+        kprof_list_begin(page->emitter, "moved_samples", "Where the samples moved", KPROF_LIST_TABLE, true);
         for (size_t i = 0; i < page->diff->kernel_count; i++) {
             const kprof_diff_kernel *kernel = &page->diff->kernels[i];
             kprof_moves_find(&moves, kernel, &lines);
@@ -644,7 +639,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     make_short_names(page);
     for (size_t i = 0; i < page->diff->kernel_count; i++)
         unjudged[i] = is_unjudged(page, &page->diff->kernels[i]);
-    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"verdicts", "Verdicts", KPROF_LIST_TABLE, true});
+    kprof_list_begin(page->emitter, "verdicts", "Verdicts", KPROF_LIST_TABLE, true);
     for (size_t i = 0; i < page->diff->kernel_count; i++) {
         const kprof_diff_kernel *kernel = &page->diff->kernels[i];
         show_verdict(page, kernel, !unjudged[i] && !is_unmatched(kernel));
@@ -654,8 +649,7 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     show_unmatched(page);
     show_conditions(page);
     show_moves(page);
-    page->emitter->ops->list_begin(page->emitter,
-                                   &(kprof_emit_list){"kernels", "What changed", KPROF_LIST_GROUPS, false});
+    kprof_list_begin(page->emitter, "kernels", "What changed", KPROF_LIST_GROUPS, false);
     for (size_t i = 0; i < page->diff->kernel_count; i++)
         show_kernel(page, &page->diff->kernels[i]);
     page->emitter->ops->list_end(page->emitter);

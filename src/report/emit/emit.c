@@ -22,7 +22,7 @@ static void nothing(kprof_emitter *emitter)
 
 static void begin_list_of_launches(kprof_emitter *emitter)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"launches", "Launches", KPROF_LIST_GROUPS, false});
+    kprof_list_begin(emitter, "launches", "Launches", KPROF_LIST_GROUPS, false);
 }
 
 static int by_place(const void *a, const void *b)

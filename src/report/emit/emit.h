@@ -182,6 +182,9 @@ struct kprof_emitter {
     kprof_emitter_ops raw; /* of a format for people: the operations that get clean records from those of `own` */
 };
 
+/* Begin a list, which the other arguments describe as members of kprof_emit_list. */
+#define kprof_list_begin(emitter, ...) (emitter)->ops->list_begin((emitter), &(kprof_emit_list){__VA_ARGS__})
+
 /* Does the format encode any text itself? Otherwise core/clean.h cleans the text first: that of records on the way to
  * the emitter, that of reports when it is read. */
 bool kprof_format_keeps_text(const kprof_print_options *options);

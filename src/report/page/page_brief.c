@@ -595,7 +595,7 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
     kprof_status status = kprof_ranking_make(context, &ranking);
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
-        emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_BLOCKS, false});
+        kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_BLOCKS, false);
         for (size_t i = 0; i < ranking.shown; i++) {
             brief of = {.row = &ranking.rows[i]};
             brief_lines lines;

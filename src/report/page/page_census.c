@@ -52,13 +52,9 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
 static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
 {
     char coverage[128];
-    double measured_ns = 0;
-    size_t measured = 0;
-    for (size_t i = 0; i < census->count; i++) {
-        const kprof_census_total *total = &census->items[i];
-        measured_ns += total->measured > 0 ? total->total_ns : 0;
-        measured += total->measured > 0;
-    }
+    const kprof_census_total *rows = census->items;
+    const size_t measured = KPROF_SUM(i, census->count, rows[i].measured > 0);
+    const double measured_ns = KPROF_SUM(i, census->count, rows[i].measured > 0 ? rows[i].total_ns : 0);
     const uint64_t untimed = census->counted > census->launches ? census->counted - census->launches : 0;
     const double share_pct = census->total_ns > 0 ? 100 * measured_ns / census->total_ns : NAN;
     const bool has_shapes = census->parts == KPROF_CENSUS_OF_SHAPES;
@@ -75,8 +71,7 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
         machine(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct)),
         kprof_field_text("coverage", "Measured", coverage, .role = KPROF_ROLE_PEOPLE),
     };
-    emitter->ops->list_begin(emitter,
-                             &(kprof_emit_list){"census_total", "Census of all launches", KPROF_LIST_BLOCKS, true});
+    kprof_list_begin(emitter, "census_total", "Census of all launches", KPROF_LIST_BLOCKS, true);
     kprof_show_record(emitter, fields, COUNT_OF(fields));
     emitter->ops->list_end(emitter);
 }
@@ -100,9 +95,8 @@ static void show(kprof_emitter *emitter, const kprof_page_context *context, cons
     const shown_census all = {context, names, census->total_ns > 0 ? census->total_ns : NAN};
     const size_t shown = census->count < most ? census->count : most;
     show_coverage(emitter, census);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"census", "Census",
-                                                         is_page(context) ? KPROF_LIST_MAIN : KPROF_LIST_TABLE,
-                                                         !is_page(context)});
+    kprof_list_begin(emitter, "census", "Census", is_page(context) ? KPROF_LIST_MAIN : KPROF_LIST_TABLE,
+                     !is_page(context));
     for (size_t i = 0; i < shown; i++)
         show_total(emitter, &all, &census->items[i]);
     emitter->ops->list_end(emitter);

@@ -31,7 +31,7 @@ static void show_run(kprof_emitter *emitter, const kprof_model *model)
         kprof_field_text("start", "Started (UTC)", utc_time(model->start_unix_ns, start)),
         machine(kprof_field_integer("start_unix_ns", "Started", model->start_unix_ns)),
     };
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"run", "Run", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "run", "Run", KPROF_LIST_BLOCKS, false);
     kprof_show_record(emitter, fields, COUNT_OF(fields));
     emitter->ops->list_end(emitter);
 }
@@ -50,7 +50,7 @@ static const char *exit_text(const kprof_model_process *process, char text[64])
 
 static void show_processes(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"processes", "Processes", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "processes", "Processes", KPROF_LIST_BLOCKS, false);
     for (size_t i = 0; i < model->process_count; i++) {
         const kprof_model_process *process = &model->processes[i];
         char start[32], end[64];
@@ -99,7 +99,7 @@ static void show_device(kprof_emitter *emitter, const kprof_model_device *own)
 
 static void show_passes(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"passes", "Passes", KPROF_LIST_TABLE, false});
+    kprof_list_begin(emitter, "passes", "Passes", KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < model->chip_count; i++) {
         for (size_t k = 0; k < model->chips[i].pass_count; k++) {
             const kprof_model_pass *pass = &model->chips[i].passes[k];
@@ -124,7 +124,7 @@ static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
     for (size_t i = 0; i < model->kernel_count; i++)
         sorted[i] = &model->kernels[i];
     qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels seen", KPROF_LIST_TABLE, false});
+    kprof_list_begin(emitter, "kernels", "Kernels seen", KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < model->kernel_count; i++) {
         if (model->census_count > 0 && sorted[i]->launches == 0) /* the census page has what it counted */
             continue;
@@ -141,7 +141,7 @@ static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
 
 static void show_messages(kprof_emitter *emitter, const kprof_model *model)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"messages", "Messages", KPROF_LIST_TABLE, false});
+    kprof_list_begin(emitter, "messages", "Messages", KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < model->message_count; i++) {
         const kprof_model_message *message = &model->messages[i];
         const kprof_emit_field fields[] = {
@@ -159,12 +159,12 @@ void kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
 {
     show_run(emitter, model);
     show_processes(emitter, model);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS, false});
+    kprof_list_begin(emitter, "devices", "Devices", KPROF_LIST_BLOCKS, false);
     for (size_t i = 0; i < model->device_count; i++)
         show_device(emitter, &model->devices[i]);
     emitter->ops->list_end(emitter);
     show_passes(emitter, model);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE, false});
+    kprof_list_begin(emitter, "left_out", "Metrics left out", KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < model->left_out_count; i++) {
         const kprof_emit_field fields[] = {
             kprof_field_text("chip", "Chip", model->left_out[i].chip),

@@ -705,7 +705,7 @@ static const char *const file_states[] = {
 static void show_files(source_page *page)
 {
     kprof_emitter *emitter = page->emitter;
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"files", "Source files", KPROF_LIST_TABLE, true});
+    kprof_list_begin(emitter, "files", "Source files", KPROF_LIST_TABLE, true);
     for (size_t i = 0; i < page->profiles->file_count; i++) {
         if (!page->is_looked_for[i])
             continue;
@@ -744,7 +744,7 @@ static void show_notes(source_page *page, bool are_all)
 {
     kprof_emitter *emitter = page->emitter;
     const bool has_others = KPROF_ANY(i, page->note_count, count_others(page, &page->notes[i]) > 0);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"notes", "Notes", KPROF_LIST_TABLE, !are_all});
+    kprof_list_begin(emitter, "notes", "Notes", KPROF_LIST_TABLE, !are_all);
     for (size_t i = 0; i < page->note_count; i++) {
         const source_note *note = &page->notes[i];
         const bool is_first = !is_told_before(page, note, true);
@@ -804,7 +804,7 @@ static kprof_status show_profiles(source_page *page)
         if (page->profiles->items[i].taken == 0)
             continue;
         if (shown++ == 0)
-            emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_CODE, false});
+            kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_CODE, false);
         show_profile(page, &page->profiles->items[i]);
     }
     if (shown > 0)

@@ -235,7 +235,7 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
 
 static void show_sources(kprof_emitter *emitter, const shares *all, const char *title)
 {
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"sources", title, KPROF_LIST_TABLE, false});
+    kprof_list_begin(emitter, "sources", title, KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < all->source_count; i++) {
         const source *own = &all->sources[i];
         const kprof_emit_field fields[] = {

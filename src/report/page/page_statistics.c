@@ -102,7 +102,7 @@ static void show_group(statistics_page *page, const kprof_group *group)
 static kprof_status show_groups(const kprof_page_context *context, statistics_page *page)
 {
     kprof_emitter *emitter = page->emitter = kprof_page_begin(context);
-    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS, false});
+    kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_GROUPS, false);
     for (size_t i = 0; i < page->groups->count; i++)
         show_group(page, &page->groups->items[i]);
     emitter->ops->list_end(emitter);

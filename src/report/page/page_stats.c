@@ -118,8 +118,7 @@ static kprof_status show_table(stats_page *page, const char *name, bool is_secon
         return KPROF_UNKNOWN_NAME;
     if (stats->why_none)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", name, stats->why_none);
-    page->emitter->ops->list_begin(page->emitter,
-                                   &(kprof_emit_list){is_second ? name : stats->name, stats->title, shape, false});
+    kprof_list_begin(page->emitter, is_second ? name : stats->name, stats->title, shape, false);
     if (!names.base)
         names.base = shown ? shown : "demangled";
     const kprof_status status = kprof_trace_stats_open(page->report, stats, &names, &statement);

@@ -116,7 +116,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         kprof_emitter *emitter = kprof_page_begin(context);
         const bool spreads = kprof_page_shares_label(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
         const summary_page page = {context, &ranking, &names, spreads ? shares : NULL};
-        emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
+        kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_MAIN, false);
         for (size_t i = 0; i < ranking.shown; i++)
             show_row(emitter, &page, &ranking.rows[i]);
         emitter->ops->list_end(emitter);

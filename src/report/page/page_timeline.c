@@ -27,7 +27,7 @@ kprof_status kprof_page_timeline(const kprof_page_context *context)
 {
     shown_timelines page = {.context = context, .emitter = kprof_page_begin(context)};
     page.emitter->launches.model = &context->reports->model;
-    page.emitter->ops->list_begin(page.emitter, &(kprof_emit_list){"timelines", "Timelines", KPROF_LIST_GROUPS, false});
+    kprof_list_begin(page.emitter, "timelines", "Timelines", KPROF_LIST_GROUPS, false);
     kprof_status status = kprof_page_walk(context, show_launch, &page);
     page.emitter->ops->list_end(page.emitter);
     if (status == KPROF_OK && !page.has_any && context->reports->model.is_shown)

@@ -55,7 +55,7 @@ static kprof_status print_whole(const kprof_page_context *context)
     kprof_status status = kprof_ranking_make(&summary, &ranking);
     if (status == KPROF_OK) {
         kprof_emitter *emitter = kprof_page_begin(context);
-        emitter->ops->list_begin(emitter, &(kprof_emit_list){"summary", "Kernels", KPROF_LIST_TABLE, false});
+        kprof_list_begin(emitter, "summary", "Kernels", KPROF_LIST_TABLE, false);
         for (size_t i = 0; i < ranking.count; i++) {
             const kprof_ranked *row = &ranking.rows[i];
             show_row(emitter, &ranking, row, kprof_ranking_evaluate(&ranking, row->group));
