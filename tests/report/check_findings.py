@@ -27,6 +27,14 @@ COMPRESSION = "tests/report/findings/compression-h200.kprof"
 # A product of matrices of 32,768 rows and columns of random numbers, one of 60 in a row: the GPU met its power limit
 # of 700 W.
 LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
+# Kernels that use libraries: with --set source each thread of one adds to a double, and two count the degrees of a
+# graph by libcu++, in its default order and relaxed. With the values of few findings of --set full a block adds up
+# floats in shared memory, and a kernel reads a table in host memory.
+LIBRARIES = "tests/report/findings/libraries-h200.kprof"
+# {kernel: finding, the user's line, the line in a library, least and most estimate}
+PLACES = {"loss": ("Atomics", "memory.cu:96", "sm_60_atomic_functions.hpp:294", None),
+          "degrees": ("Atomics", "memory.cu:128", "cuda_ptx_generated.h:2363", None),
+          "blocksum": ("Atomics", "shared.cu:80", "sm_20_atomic_functions.hpp:84", (46.5, 100))}
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
@@ -284,6 +292,21 @@ def faults_of_host_memory(launches):
         yield f"host_memory_sum could gain {verdict['finding']['pct']} %, not most of its time"
 
 
+def faults_of_libraries(source, kprof):
+    """Findings name the user's own line, and estimate half of what the mended kernel gains to twice of it."""
+    launches = read_launches(source, kprof, recorded=LIBRARIES)
+    for kernel, (finding, line, library, range_pct) in PLACES.items():
+        found = {one["id"]: one for one in launches[kernel]["findings"]}.get(finding)
+        told = [(place["place"], place.get("in_library")) for place in (found or {}).get("places", [])]
+        if told[:1] != [(line, library)]:
+            yield f"{finding} names {told} of {kernel}, not {line}"
+        gain = found and found["estimated_speedup"] and found["estimated_speedup"]["pct"]
+        if (gain is None) != (range_pct is None) or (range_pct and not range_pct[0] <= gain <= range_pct[1]):
+            yield f"{finding} of {kernel} is worth {gain} %, not {range_pct}"
+    if "Atomics" in {one["id"] for one in launches["degrees_ok"]["findings"]}:
+        yield "Atomics is found for degrees_ok, where nothing is left to mend"
+
+
 def read_briefs(source, kprof, recorded):
     done = subprocess.run([kprof, "report", source / recorded, "--brief", "--json"], capture_output=True,
                           check=True)
@@ -453,6 +476,7 @@ def main(source, kprof):
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
               *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
+              *faults_of_libraries(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof),
               *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof), *faults_of_spreads(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")

@@ -306,13 +306,21 @@ typedef struct wasted {
     double excess, sectors;
 } wasted;
 
+/* Addresses of atomics are what these count: no layout brings them together. */
+static bool is_atomic(const kprof_profiled_code *code, const double *values)
+{
+    static const kprof_code_counter counters[] = {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED};
+    return KPROF_ANY(i, COUNT_OF(counters),
+                     code->counters[counters[i]] != SIZE_MAX && values[code->counters[counters[i]]] > 0);
+}
+
 static wasted waste_of(const kprof_profiled_code *code, const candidate *line)
 {
     const size_t all = code->counters[KPROF_COUNTER_SECTORS], ideal = code->counters[KPROF_COUNTER_SECTORS_IDEAL];
     wasted sum = {0, 0};
     for (size_t i = 0; i < line->count; i++) {
         const double *values = kprof_profiled_values(code, line->instructions[i]);
-        if (!(values[all] > values[ideal]))
+        if (!(values[all] > values[ideal]) || is_atomic(code, values))
             continue;
         sum.excess += values[all] - values[ideal];
         sum.sectors += values[all];
