@@ -34,7 +34,8 @@ LIBRARIES = "tests/report/findings/libraries-h200.kprof"
 # {kernel: finding, the user's line, the line in a library, least and most estimate}
 PLACES = {"loss": ("Atomics", "memory.cu:96", "sm_60_atomic_functions.hpp:294", None),
           "degrees": ("Atomics", "memory.cu:128", "cuda_ptx_generated.h:2363", None),
-          "blocksum": ("Atomics", "shared.cu:80", "sm_20_atomic_functions.hpp:84", (46.5, 100))}
+          "blocksum": ("Atomics", "shared.cu:80", "sm_20_atomic_functions.hpp:84", (46.5, 100)),
+          "parameters": ("SystemMemory", "host.cu:9", None, (49.2, 100))}
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
