@@ -205,11 +205,8 @@ bool kprof_variables_bytes(uint64_t *out)
 
 size_t kprof_variables_bytes_of(const void *owner)
 {
-    size_t bytes = 0;
     KPROF_HOLD(list.mutex);
-    for (size_t i = 0; i < list.count; i++)
-        bytes += list.variables[i].owner == owner ? list.variables[i].size_bytes : 0;
-    return bytes;
+    return KPROF_SUM(i, list.count, list.variables[i].owner == owner ? list.variables[i].size_bytes : 0);
 }
 
 /* The driver may want a context to tell it in, which the calling thread need not have. */

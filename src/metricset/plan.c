@@ -291,9 +291,7 @@ static size_t count_bases(const kprof_strlist *names)
 
 static kprof_status check_patterns(const kprof_strlist *words)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < words->count; i++)
-        count += kprof_regex_pattern(words->items[i]) != NULL;
+    const size_t count = KPROF_SUM(i, words->count, kprof_regex_pattern(words->items[i]) != NULL);
     return count <= KPROF_MOST_PATTERNS
                ? KPROF_OK
                : kprof_fail(

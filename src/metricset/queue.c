@@ -43,9 +43,7 @@ typedef struct wanted_parts {
 static void list_parts(const kprof_queue_sources *from, wanted_parts *out)
 {
     const kprof_catalog *catalog = from->catalog;
-    size_t headers = 0;
-    for (size_t i = 0; i < catalog->section_count; i++)
-        headers += catalog->sections[i].item_count;
+    const size_t headers = KPROF_SUM(i, catalog->section_count, catalog->sections[i].item_count);
     out->sections = kprof_calloc(catalog->section_count + 1, sizeof(*out->sections));
     out->headers = kprof_calloc(headers + 1, sizeof(*out->headers));
     for (size_t i = 0; i < catalog->section_count; i++) {

@@ -189,9 +189,8 @@ static void rank_passes(const kprof_packing *p, size_t bundle, kprof_pack_move *
 {
     for (size_t i = 0; i < p->metric_count; i++) {
         const kprof_pack_metric *metric = &p->metrics[i];
-        bool is_kin = false;
-        for (size_t k = 0; k < metric->required && metric->required <= MAX_KIN; k++)
-            is_kin = is_kin || p->counters[metric->counters[k]].bundle == bundle;
+        const bool is_kin = metric->required <= MAX_KIN &&
+                            KPROF_ANY(k, metric->required, p->counters[metric->counters[k]].bundle == bundle);
         for (size_t k = 0; k < metric->required && is_kin; k++) {
             uint32_t pass = p->now.spots[metric->counters[k]].pass;
             if (pass < p->now.pass_count)

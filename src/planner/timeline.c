@@ -18,10 +18,7 @@ void kprof_timeline_free(kprof_timeline_plan *plan)
 
 size_t kprof_timeline_metric_count(const kprof_timeline_plan *plan)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < plan->count; i++)
-        count += plan->passes[i].metrics.count - 1;
-    return count;
+    return KPROF_SUM(i, plan->count, plan->passes[i].metrics.count - 1);
 }
 
 /* Add the name to a pass if the pass is still one then. */
