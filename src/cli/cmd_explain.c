@@ -44,12 +44,13 @@ static char *join_places(const kprof_finding *finding)
     KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     for (char **name = finding ? finding->places.metrics : NULL; name && *name; name++)
         kprof_strlist_add(&names, *name);
-    for (size_t i = 0; finding && finding->places.of != SIZE_MAX; i++) {
-        const kprof_finding_value *value = &finding->values[finding->places.of];
-        if (i == value->option_count)
-            break;
-        if (value->options[i].place)
-            kprof_strlist_add(&names, value->options[i].place);
+    const size_t none = SIZE_MAX,
+                 values[] = {finding ? finding->places.of : none, finding ? finding->places.beside : none};
+    for (size_t k = 0; k < COUNT_OF(values); k++) {
+        const kprof_finding_value *value = values[k] == none ? NULL : &finding->values[values[k]];
+        for (size_t i = 0; value && i < value->option_count; i++)
+            if (value->options[i].place && !kprof_strlist_contains(&names, value->options[i].place))
+                kprof_strlist_add(&names, value->options[i].place);
     }
     return join(&names);
 }

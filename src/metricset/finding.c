@@ -371,13 +371,23 @@ static kprof_status read_verdict(const kprof_json_place *place, const cJSON *val
                : status;
 }
 
-static kprof_status read_place_value(const kprof_json_place *place, const cJSON *json, void *finding)
+static kprof_status read_option_value(const kprof_json_place *place, const cJSON *json, const kprof_finding *finding,
+                                      size_t *out)
 {
-    kprof_finding *out = finding;
-    const kprof_status status = read_value_name(place, json, out, &out->places.of);
-    return status == KPROF_OK && (out->places.of == SIZE_MAX || out->values[out->places.of].option_count == 0)
+    const kprof_status status = read_value_name(place, json, finding, out);
+    return status == KPROF_OK && (*out == SIZE_MAX || finding->values[*out].option_count == 0)
                ? kprof_json_fail(place, "must be the name of a value with options")
                : status;
+}
+
+static kprof_status read_place_value(const kprof_json_place *place, const cJSON *json, void *finding)
+{
+    return read_option_value(place, json, finding, &((kprof_finding *)finding)->places.of);
+}
+
+static kprof_status read_beside(const kprof_json_place *place, const cJSON *json, void *finding)
+{
+    return read_option_value(place, json, finding, &((kprof_finding *)finding)->places.beside);
 }
 
 static kprof_status check_places(const kprof_json_place *place, const kprof_finding_places *places)
@@ -391,6 +401,8 @@ static kprof_status check_places(const kprof_json_place *place, const kprof_find
         status = check_place_metric(KPROF_JSON_ELEMENT(list, i), places->metrics[i]);
     if (status == KPROF_OK && (count > 0) == (places->of != SIZE_MAX))
         status = kprof_json_fail(place, "must have either \"metrics\" or \"of\"");
+    if (status == KPROF_OK && places->beside != SIZE_MAX && places->of == SIZE_MAX)
+        status = kprof_json_fail(KPROF_JSON_KEY(place, "beside"), "is only for places with \"of\"");
     return status == KPROF_OK && (places->most < 1 || places->most > MOST_PLACES)
                ? kprof_json_fail(KPROF_JSON_KEY(place, "most"), "must be from 1 to %d", MOST_PLACES)
                : status;
@@ -399,7 +411,7 @@ static kprof_status check_places(const kprof_json_place *place, const kprof_find
 static kprof_status read_places(const kprof_json_place *place, const cJSON *value, void *finding)
 {
     KPROF_JSON_FIELDS(fields, FIELD(, "metrics", TEXTS, places.metrics), PART("of", read_place_value),
-                      FIELD(, "most", WHOLE, places.most));
+                      PART("beside", read_beside), FIELD(, "most", WHOLE, places.most));
     kprof_status status = kprof_json_read(place, value, fields, finding);
     return status == KPROF_OK ? check_places(place, &((kprof_finding *)finding)->places) : status;
 }
@@ -437,7 +449,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
         PART("verdict", read_verdict),
         PART("places", read_places),
         {.key = NULL}};
-    *out = (kprof_finding){.verdict_value = SIZE_MAX, .places = {NULL, SIZE_MAX, MOST_PLACES}};
+    *out = (kprof_finding){.verdict_value = SIZE_MAX, .places = {NULL, SIZE_MAX, SIZE_MAX, MOST_PLACES}};
     kprof_status status = kprof_json_read(place, value, fields, out);
     KPROF_THEN(status, check_lists(place, out));
     return status == KPROF_OK ? bind_finding(place, out) : status;

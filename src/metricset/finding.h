@@ -71,6 +71,7 @@ enum { KPROF_MOST_PLACE_METRICS = 8 };
 typedef struct kprof_finding_places {
     char **metrics; /* names of metricset/instruction.h, which are added up; NULL-terminated. NULL: see `of` */
     size_t of;      /* index of the value whose chosen option has the metric; SIZE_MAX: none. Neither: no places */
+    size_t beside;  /* of another such value, whose metric is added; SIZE_MAX: none */
     int most;       /* lines that are shown at most */
 } kprof_finding_places;
 

@@ -270,7 +270,16 @@ TEST(reads_places)
     assert_int_equal(finding.places.of, 0);
     assert_int_equal(finding.places.most, 3);
     assert_string_equal(finding.values[0].options[0].place, wait);
+    assert_int_equal(finding.places.beside, SIZE_MAX);
     kprof_pool_free(&pool);
+    assert_int_equal(read_finding(MESSAGE ",\"values\":[{\"name\":\"v\",\"first\":[{\"name\":\"x\"}]},{\"name\":\"w\","
+                                          "\"first\":[{\"name\":\"y\"}]}],\"places\":{\"of\":\"v\",\"beside\":\"w\"}}",
+                                  &finding),
+                     KPROF_OK);
+    assert_int_equal(finding.places.beside, 1);
+    kprof_pool_free(&pool);
+    assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"smsp__sass_inst_executed\"],\"beside\":\"v\"}}",
+                   "beside: must be the name of a value with options");
     assert_refused(MESSAGE ",\"places\":{\"metrics\":[" EIGHT_IDS ",\"a\"]}}", "metrics: has more than 8 elements");
     assert_refused(MESSAGE ",\"places\":{}}", "places: must have either \"metrics\" or \"of\"");
     assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"gpu__time_duration.sum\"]}}", "is no metric of instructions");

@@ -68,13 +68,16 @@ static void add_columns(const kprof_profiled_code *code, const char *name, place
 static place_metrics choose_metrics(const kprof_profiled_code *code, const kprof_found *found)
 {
     const kprof_finding_places *places = &found->finding->places;
-    const size_t option = places->of == SIZE_MAX ? SIZE_MAX : found->options[places->of];
-    const char *chosen = option == SIZE_MAX ? NULL : found->finding->values[places->of].options[option].place;
+    const size_t values[] = {places->of, places->beside};
     place_metrics metrics = {.column_count = 0};
     for (char **name = places->metrics; name && *name; name++)
         add_columns(code, *name, &metrics);
-    if (chosen)
-        add_columns(code, chosen, &metrics);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        const size_t option = values[i] == SIZE_MAX ? SIZE_MAX : found->options[values[i]];
+        const char *chosen = option == SIZE_MAX ? NULL : found->finding->values[values[i]].options[option].place;
+        if (chosen)
+            add_columns(code, chosen, &metrics);
+    }
     return metrics;
 }
 
