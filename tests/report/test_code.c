@@ -156,7 +156,7 @@ TEST(test_lines_add_up)
         double samples = 0;
         size_t members = 0;
         assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-        kprof_profiled_lines_make(&of.code, outer, &lines);
+        kprof_profiled_lines_make(&of.code, outer ? KPROF_FRAME_OUTERMOST : KPROF_FRAME_OWN, &lines);
         for (size_t i = 0; i < lines.count; i++) {
             samples += number(&of, lines.items[i].values, KPROF_NUMBER_SAMPLES);
             members += lines.items[i].count;
@@ -998,6 +998,21 @@ TEST(test_places_in_libraries)
     assert_non_null(strstr(source, "block.cuh:50"));
     KPROF_AUTO_FREE char *text = print_page(KPROF_PAGE_DETAILS, KPROF_FORMAT_TEXT);
     assert_non_null(strstr(text, "vectorAdd.cu:8, in block.cuh:50"));
+}
+
+/* ncu has a line of the library. */
+TEST(test_lines_in_libraries_for_ncu)
+{
+    opened of;
+    kprof_status status;
+    execute("UPDATE code_file SET path='/usr/local/cuda/include/cub/block.cuh' WHERE id=3");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    const kprof_print_options options = {
+        .page = KPROF_PAGE_SOURCE, .format = KPROF_FORMAT_CSV_NCU, .source_view = KPROF_VIEW_CUDA, .all_rows = true};
+    KPROF_AUTO_FREE char *text = fixture_print(of.report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, "\"File Path\",\"/usr/local/cuda/include/cub/block.cuh\""));
+    close_code(&of);
 }
 
 /* Compilers say line 0 of what is of no line: no page names that. */

@@ -530,7 +530,7 @@ static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_c
     kprof_pool_keep(out->code.pool, out->code.frames);
     kprof_pool_keep(out->code.pool, out->code.waits);
     if (load.report->status == KPROF_OK)
-        kprof_profiled_lines_make(&out->code, false, &out->lines);
+        kprof_profiled_lines_make(&out->code, KPROF_FRAME_OWN, &out->lines);
     return load.report->status;
 }
 

@@ -265,9 +265,12 @@ typedef struct kprof_profiled_lines {
     double *values;    /* of all lines */
 } kprof_profiled_lines;
 
-/* Add up instructions by the lines of kprof_profiled_place or, where `outer`, by those that the inlined functions were
- * called from in the kernel itself. They live as long as the code. */
-void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out);
+/* Which frame of an instruction its line is of: that of kprof_profiled_place, the innermost one, as other tools have
+ * it, or the kernel's own, from where the inlined functions were called. */
+typedef enum kprof_line_frame { KPROF_FRAME_OWN, KPROF_FRAME_INNERMOST, KPROF_FRAME_OUTERMOST } kprof_line_frame;
+
+/* Add up instructions by lines. They live as long as the code. */
+void kprof_profiled_lines_make(const kprof_profiled_code *code, kprof_line_frame of, kprof_profiled_lines *out);
 
 /* The instructions of a profile, and the lines that they are of themselves. */
 typedef struct kprof_loaded_code {

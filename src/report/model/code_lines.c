@@ -121,18 +121,19 @@ typedef struct placed {
 } placed;
 
 /* Line 0 is the compiler's own code. */
-static const kprof_profiled_frame *place_of(const kprof_profiled_code *code, size_t instruction, bool outer)
+static const kprof_profiled_frame *place_of(const kprof_profiled_code *code, size_t instruction, kprof_line_frame of)
 {
     const kprof_profiled_instruction *own = &code->instructions[instruction];
     if (own->frame_count == 0)
         return NULL;
-    const kprof_profiled_frame *frame = &code->frames[outer ? own->first_frame + own->frame_count - 1 : own->own_frame];
+    const size_t at[] = {own->own_frame, own->first_frame, own->first_frame + own->frame_count - 1};
+    const kprof_profiled_frame *frame = &code->frames[at[of]];
     return frame->line > 0 ? frame : NULL;
 }
 
 const kprof_profiled_frame *kprof_profiled_place(const kprof_profiled_code *code, size_t instruction)
 {
-    return place_of(code, instruction, false);
+    return place_of(code, instruction, KPROF_FRAME_OWN);
 }
 
 const kprof_profiled_frame *kprof_profiled_library(const kprof_profiled_code *code, size_t instruction)
@@ -188,13 +189,13 @@ static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kp
     }
 }
 
-void kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out)
+void kprof_profiled_lines_make(const kprof_profiled_code *code, kprof_line_frame of, kprof_profiled_lines *out)
 {
     const size_t count = code->instruction_count;
     *out = (kprof_profiled_lines){0};
     KPROF_AUTO_FREE placed *sorted = kprof_calloc(count + 1, sizeof *sorted);
     for (size_t i = 0; i < count; i++)
-        sorted[i] = (placed){place_of(code, i, outer), i};
+        sorted[i] = (placed){place_of(code, i, of), i};
     qsort(sorted, count, sizeof *sorted, by_place);
     const size_t lines = KPROF_SUM(i, count, i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0);
     out->items = kprof_pool_calloc(code->pool, lines + 1, sizeof *out->items);
@@ -352,7 +353,7 @@ static size_t find_cause(const kprof_profiled_code *code, const measured *of)
 static void name_cause(const kprof_profiled_code *code, const measured *of, kprof_hot_line *hot)
 {
     const size_t cause = find_cause(code, of);
-    const kprof_profiled_frame *frame = cause == SIZE_MAX ? NULL : place_of(code, cause, false);
+    const kprof_profiled_frame *frame = cause == SIZE_MAX ? NULL : kprof_profiled_place(code, cause);
     if (cause == SIZE_MAX)
         return;
     if (frame && (frame->file != hot->file || frame->line != hot->line))

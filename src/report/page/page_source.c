@@ -679,8 +679,9 @@ static void show_profile(source_page *page, const kprof_code_profile *profile)
     if (!loaded)
         return;
     shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines};
-    if (page->context->options->inlined == KPROF_INLINED_CALLER) {
-        kprof_profiled_lines_make(&loaded->code, true, &lines);
+    const bool is_outer = page->context->options->inlined == KPROF_INLINED_CALLER;
+    if (is_outer || kprof_format_is_of_ncu(page->context->options)) {
+        kprof_profiled_lines_make(&loaded->code, is_outer ? KPROF_FRAME_OUTERMOST : KPROF_FRAME_INNERMOST, &lines);
         shown.lines = &lines;
     }
     shown.columns = kprof_pool_calloc(loaded->code.pool, page->metric_count + 1, sizeof *shown.columns);
