@@ -1221,7 +1221,10 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("memory of another context is kept, or none was saved");
     bool to_pool = step->op == SIM_POOL_FREE;
-    bool keeps = to_pool ? hold_pool(step->a) : step->op == SIM_RELOAD ? keep_module(step) : keep_memory(step);
+    const bool fails = sim.contexts[sim_current].failed; /* so does what kprof makes in its place */
+    bool keeps = to_pool                  ? hold_pool(step->a)
+                 : step->op == SIM_RELOAD ? !fails && keep_module(step)
+                                          : !fails && keep_memory(step);
     if (!to_pool)
         sim.slots[step->a].kept = keeps;
     unlock();
