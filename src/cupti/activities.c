@@ -23,6 +23,13 @@
 #define NAME_BYTES      128
 #define MOST_CALLS      1024 /* of the runtime, or of the driver, whose names are kept */
 
+/* More than contexts have: an older one is then forgotten. */
+#define MOST_OWN_STREAMS 64
+
+typedef struct own_stream {
+    uint32_t context, stream; /* CUPTI's numbers */
+} own_stream;
+
 typedef struct free_buffer {
     struct free_buffer *next;
 } free_buffer;
@@ -41,6 +48,8 @@ static struct {
     int64_t last_number;
     int64_t call_names[2][MOST_CALLS], layer_names[2]; /* of the runtime and the driver; 0: not known yet */
     bool is_broken;                                    /* CUPTI could not read a buffer to its end */
+    own_stream own[MOST_OWN_STREAMS];                  /* kprof's, the last ones that were made */
+    size_t own_count;                                  /* of all of them */
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* CUPTI's kinds of records. Those of kernels, copies, sets, the runtime's calls and graphs have to be there. */
@@ -368,6 +377,21 @@ static void take_api(const CUpti_ActivityAPI *record)
         take_call(&told[i]);
 }
 
+/* kprof saves memory while the application runs, in streams of its own. */
+static bool is_own(const kprof_activity *activity)
+{
+    const kprof_kernel_activity *k = &activity->kernel;
+    const kprof_copy_activity *c = &activity->copy;
+    const kprof_set_activity *s = &activity->set;
+    const own_stream of =
+        activity->kind == KPROF_ACTIVITY_KERNEL ? (own_stream){(uint32_t)k->context, (uint32_t)k->stream}
+        : activity->kind == KPROF_ACTIVITY_COPY ? (own_stream){(uint32_t)c->context, (uint32_t)c->stream}
+        : activity->kind == KPROF_ACTIVITY_SET  ? (own_stream){(uint32_t)s->context, (uint32_t)s->stream}
+                                                : (own_stream){0};
+    const size_t count = activities.own_count < MOST_OWN_STREAMS ? activities.own_count : MOST_OWN_STREAMS;
+    return KPROF_ANY(i, count, activities.own[i].context == of.context && activities.own[i].stream == of.stream);
+}
+
 #define READ(record_kind, type, activity_kind, member, read)                                                           \
     case CUPTI_ACTIVITY_KIND_##record_kind:                                                                            \
         activity.kind = KPROF_ACTIVITY_##activity_kind;                                                                \
@@ -396,7 +420,8 @@ static size_t take_record(const CUpti_Activity *record)
     default:
         return 0;
     }
-    activities.sink.take(&activity);
+    if (!is_own(&activity))
+        activities.sink.take(&activity);
     return bytes;
 }
 
@@ -552,6 +577,18 @@ size_t kprof_activities_flush(void)
     const size_t kept = activities.out_count;
     pthread_mutex_unlock(&activities.buffers);
     return kept;
+}
+
+void kprof_activities_leave_out(void *context, void *stream)
+{
+    const kprof_cupti_api *cupti = activities.cupti;
+    own_stream own;
+    if (!atomic_load(&activities.runs) || cupti->cuptiGetContextId(context, &own.context) != CUPTI_SUCCESS ||
+        cupti->cuptiGetStreamIdEx(context, stream, 0, &own.stream) != CUPTI_SUCCESS ||
+        pthread_mutex_lock(&activities.reading) != 0)
+        return;
+    activities.own[activities.own_count++ % MOST_OWN_STREAMS] = own;
+    pthread_mutex_unlock(&activities.reading);
 }
 
 void kprof_activities_pause(bool pauses)

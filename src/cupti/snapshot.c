@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "core/strbuf.h"
+#include "cupti/activities.h"
 #include "cupti/allocations.h"
 #include "cupti/backing.h"
 #include "cupti/calls.h"
@@ -126,6 +127,14 @@ static kprof_status check_ready(kprof_snapshot *s)
     return kprof_fail(KPROF_NOT_COLLECTED, "the GPU is still busy with saving memory");
 }
 
+static CUresult make_stream(const kprof_snapshot *s, CUstream *stream)
+{
+    const CUresult result = s->driver->cuStreamCreate_(stream, CU_STREAM_NON_BLOCKING);
+    if (result == CUDA_SUCCESS)
+        kprof_activities_leave_out(s->context, *stream);
+    return result;
+}
+
 static CUresult open_device_side(kprof_snapshot *s)
 {
     const kprof_driver_api *driver = s->driver;
@@ -146,7 +155,7 @@ static CUresult open_device_side(kprof_snapshot *s)
     KPROF_THEN(result, driver->cuEventCreate_(&s->reached, CU_EVENT_DISABLE_TIMING));
     if (result == CUDA_SUCCESS && driver->cuMemAllocHost_(&s->peeked, KPROF_PEEK_BYTES) != CUDA_SUCCESS)
         s->peeked = NULL; /* _peek tells nothing then */
-    return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
+    return result == CUDA_SUCCESS ? make_stream(s, &s->stream) : result;
 }
 
 /* Undo what was made, also if the rest could not be: each batch tries anew. */
@@ -1110,7 +1119,7 @@ static CUresult wait_for_lanes(const kprof_snapshot *s, CUstream stream, unsigne
 void *kprof_snapshot_lane(kprof_snapshot *s, kprof_lane lane)
 {
     CUstream *stream = lane.number == 0 ? &s->stream : &s->lanes[lane.number - 1];
-    if (!*stream && s->driver->cuStreamCreate_(stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+    if (!*stream && make_stream(s, stream) != CUDA_SUCCESS)
         *stream = NULL;
     return *stream && wait_for_lanes(s, *stream, lane.waits_for) == CUDA_SUCCESS ? *stream : NULL;
 }

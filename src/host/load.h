@@ -30,6 +30,7 @@
     X(cuptiProfilerHostConfigAddMetrics) X(cuptiProfilerHostGetConfigImageSize) X(cuptiProfilerHostGetConfigImage) \
     X(cuptiProfilerHostGetNumOfPasses) X(cuptiProfilerHostEvaluateToGpuValues) \
     X(cuptiSubscribe) X(cuptiEnableCallback) X(cuptiEnableDomain) X(cuptiGetGraphNodeId) X(cuptiGetStreamIdEx) \
+    X(cuptiGetContextId) \
     X(cuptiDeviceGetChipName) X(cuptiProfilerInitialize) X(cuptiProfilerDeviceSupported) \
     X(cuptiRangeProfilerEnable) X(cuptiRangeProfilerDisable) X(cuptiRangeProfilerSetConfig) \
     X(cuptiRangeProfilerStart) X(cuptiRangeProfilerStop) X(cuptiRangeProfilerPushRange) \

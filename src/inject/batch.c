@@ -15,6 +15,7 @@
 #include "inject/lock.h"
 #include "inject/process.h"
 #include "inject/range.h"
+#include "inject/recording.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
 
@@ -234,9 +235,11 @@ static void begin_behind(kprof_batch *batch)
     batch->behind.begun = true;
     kprof_own_run_watch_writes(&batch->own, state);
     kprof_lock_note_stuck(true);
+    const bool left_out = kprof_recording_leave_out();
     if (kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on) !=
         KPROF_OK)
         kprof_state_spoil(state, "what the launch before it changes could not be saved");
+    kprof_recording_go_on(left_out);
 }
 
 /* The batch was opened for one launch, which has returned. If that does not end, the batch goes on without it. */
@@ -289,9 +292,12 @@ static void take_back(kprof_batch *batch)
 static void keep_copied(kprof_batch_state *state)
 {
     const kprof_launch_list *list = &state->list;
-    for (size_t i = list->count - list->entered; i < list->count; i++)
+    const size_t first = list->count - list->entered;
+    const bool left_out = KPROF_ANY(i, list->entered, !list->items[first + i].kernel) && kprof_recording_leave_out();
+    for (size_t i = first; i < list->count; i++)
         if (list->items[i].operation && kprof_engine.device->operation_returned(list->items[i].operation) != KPROF_OK)
             kprof_state_spoil(state, "what came from the host, or went to it, could not be kept");
+    kprof_recording_go_on(left_out);
     if (list->entered > 0 && (list->entered_traits & KPROF_NODE_IS_TOLD) &&
         !kprof_wait_is_idle(kprof_wait_for_context(state->context->context)))
         kprof_state_spoil(state, "a graph did not end by itself, and the host may have changed what it copied");

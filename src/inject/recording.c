@@ -71,6 +71,20 @@ void kprof_recording_release(bool counts)
     turn.counted_ns = counts ? end_ns : 0;
 }
 
+bool kprof_recording_leave_out(void)
+{
+    const bool records = pauses() && turn.holds == 0 && turn.counted_ns == 0;
+    if (records)
+        kprof_engine.device->activities_pause(true);
+    return records;
+}
+
+void kprof_recording_go_on(bool left_out)
+{
+    if (left_out)
+        kprof_engine.device->activities_pause(false);
+}
+
 void kprof_recording_note_proof(bool searching, bool reached)
 {
     if (kprof_recording_is_beside() && reached)

@@ -178,9 +178,25 @@ static CUptiResult get_string(CUptiResult result, const char **text)
     return CUPTI_SUCCESS;
 }
 
+/* Handles are the numbers. */
+static CUptiResult get_context_id(CUcontext context, uint32_t *out)
+{
+    *out = (uint32_t)(uintptr_t)context;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult get_stream_id(CUcontext context, CUstream stream, uint8_t is_per_thread, uint32_t *out)
+{
+    assert_true(context && !is_per_thread);
+    *out = (uint32_t)(uintptr_t)stream;
+    return CUPTI_SUCCESS;
+}
+
 kprof_status kprof_cupti_load(const kprof_cupti_api **out)
 {
     static const kprof_cupti_api api = {
+        .cuptiGetContextId = get_context_id,
+        .cuptiGetStreamIdEx = get_stream_id,
         .cuptiGetResultString = get_string,
         .cuptiGetTimestamp = get_timestamp,
         .cuptiGetCallbackName = get_name,
@@ -341,6 +357,27 @@ TEST(what_runs_on_the_gpu)
     assert_true(c->source_device == 1 && c->target_device == 2 && c->is_async == 0);
     assert_true(got.taken[4].set.bytes == 4096 && got.taken[4].set.correlation == 21);
     assert_name(got.taken[4].set.memory, "Device");
+}
+
+/* kprof saves memory while the application runs: no trace tells of that. */
+TEST(what_runs_in_streams_of_kprof)
+{
+    kprof_activities_leave_out((void *)5, (void *)50);
+    filled buffer = request();
+    CUpti_ActivityKernel10 kernel = {
+        .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .contextId = 5, .streamId = 50, .name = "kprof_scan"};
+    CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .contextId = 5, .streamId = 50};
+    CUpti_ActivityMemset4 set = {.kind = CUPTI_ACTIVITY_KIND_MEMSET, .contextId = 5, .streamId = 50};
+    PUT(&buffer, kernel);
+    PUT(&buffer, copy);
+    PUT(&buffer, set);
+    kernel.contextId = 6; /* its streams have numbers of their own */
+    copy.streamId = 51;
+    PUT(&buffer, kernel);
+    PUT(&buffer, copy);
+    complete(&buffer);
+    assert_int_equal(got.count, 2);
+    assert_true(got.taken[0].kernel.context == 6 && got.taken[1].copy.stream == 51);
 }
 
 static CUpti_ActivityAPI call_of(CUpti_ActivityKind kind, uint32_t id, uint64_t start, uint64_t end_time)

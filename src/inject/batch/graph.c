@@ -7,6 +7,7 @@
 #include "inject/batch/span.h"
 #include "inject/engine.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -35,12 +36,14 @@ static const char *copy_kernels(kprof_graph_launches launches, kprof_operation *
 static bool copy_transfers(const kprof_batch *batch, kprof_graph_launches launches, kprof_operation **operations)
 {
     bool all = true;
+    const bool left_out = kprof_recording_leave_out();
     for (size_t i = 0; i < launches.count && all; i++)
         if (!launches.items[i].kernel) {
             kprof_engine.device->operation_free(operations[i]);
             operations[i] = kprof_engine.device->operation_copy(launches.items[i].call, batch->state.context->snapshot);
             all = operations[i] != NULL;
         }
+    kprof_recording_go_on(left_out);
     return all;
 }
 

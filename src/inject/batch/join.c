@@ -10,6 +10,7 @@
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/range.h"
+#include "inject/recording.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
 
@@ -535,9 +536,11 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
         return false;
     const bool is_live = kprof_decision_is_live(launch);
     kprof_operation *operation = NULL;
+    const bool left_out = !launch->kernel && kprof_recording_leave_out();
     if (!is_live)
         operation = kprof_engine.device->operation_copy(launch->call,
                                                         kprof_state_records(state) ? state->context->snapshot : NULL);
+    kprof_recording_go_on(left_out);
     const kprof_decision_kind kind = is_live ? KPROF_LIVE : operation ? KPROF_REPLAYED : KPROF_REFUSED;
     candidate c = {.launch = launch, .operation = operation, .opens = opens, .decision = {.kind = kind, .why = ""}};
     if (launch->kernel && !is_live)
