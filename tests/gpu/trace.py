@@ -6,6 +6,7 @@ Prints Markdown, also to a file, with the seconds of each program alone and trac
     trace.py [--output FILE]
 """
 import argparse
+import collections
 import json
 import sqlite3
 import sys
@@ -133,12 +134,23 @@ def measure(program, base, *options):
     return launches, counted, kernels, stacks, own, ns / 1e6
 
 
+def work_on_gpu(base):
+    """Kernels by name and copies by kind and size, and how many a trace has of each."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        return collections.Counter(dict(database.execute(
+            "SELECT text, count(*) FROM trace_kernel k JOIN trace_name n ON n.id=k.name_id GROUP BY 1 UNION ALL SELECT "
+            "text || ' ' || bytes, count(*) FROM trace_copy c JOIN trace_name n ON n.id=c.operation_id GROUP BY 1")))
+
+
 def beside(program, folder):
     """(what, told, lowest, highest) of a run that is traced and measured, beside one that is only measured."""
     plain, alone, *_ = measure(program, f"{folder}/plain")
     both, counted, kernels, stacks, own, ms = measure(program, f"{folder}/both", "--trace", "--call-stack")
     yield "launches measured", sum(launch.measured for launch in both), len(plain), len(plain)
     yield "kernels recorded", kernels, LAUNCHES, float("inf")
+    harness.measure_as_alone(program, LAUNCHES, ["trace"], f"{folder}/traced")
+    further = work_on_gpu(f"{folder}/both") - work_on_gpu(f"{folder}/traced")
+    yield "kernels and copies that a trace alone has not", further.total(), 0, 0
     yield "kernels with a call stack", stacks, kernels, kernels
     yield "times of kprof's", own, 2, float("inf")
     yield "their time (ms)", ms, 1, float("inf")
