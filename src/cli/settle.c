@@ -321,7 +321,7 @@ static kprof_status settle_source(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--sort %s is about %s", kprof_option_word("sort", options->sort),
                           is_source ? "rows of kernels; --page source sorts by samples, instructions, sectors, "
                                       "conflicts, local or divergence"
-                                    : "rows of the code: give --page source too");
+                                    : "rows of code: give --page source");
     if (!is_source)
         return KPROF_OK;
     if (kprof_is_csv(options->format) && !has_top && options->sort == KPROF_UNSET)
@@ -351,7 +351,8 @@ static kprof_status check_rows(const kprof_options *options)
     const bool is_census = options->page == KPROF_PAGE_CENSUS && options->sort == KPROF_UNSET &&
                            (options->group_by == KPROF_UNSET || options->group_by == KPROF_GROUP_KERNEL ||
                             options->group_by == KPROF_GROUP_CONFIG);
-    const char *order = options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
+    const bool is_ordered = options->page != KPROF_PAGE_SOURCE; /* that page has rows to order, and groups none */
+    const char *order = !is_ordered ? NULL : options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
     const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
     if (!name || ranks || is_census || options->census || !prints || (options->page == KPROF_PAGE_STATISTICS && !order))
@@ -370,11 +371,17 @@ static kprof_status check_rows(const kprof_options *options)
     if (options->page == KPROF_PAGE_STATISTICS)
         return kprof_fail(KPROF_USAGE, "--%s is about the summary and brief pages, which rank kernels; leave it out",
                           name);
-    return kprof_fail(KPROF_USAGE, "--%s is about rows of %s too", name,
-                      options->top ? "kernels or code: give --page summary, census, brief or source"
-                      : !order     ? "kernels: give --page summary, statistics or brief"
-                      : options->sort >= KPROF_SORT_SAMPLES ? "code: give --page source"
-                                                            : "kernels: give --page summary or brief");
+    const bool is_code = options->sort >= KPROF_SORT_SAMPLES;
+    return kprof_fail(KPROF_USAGE, "--%s is about rows of %s, and --page %s has none: give %s", name,
+                      !order         ? "kernels"
+                      : options->top ? "kernels or code"
+                      : is_code      ? "code"
+                                     : "kernels",
+                      kprof_option_word("page", options->page),
+                      !order         ? "summary, statistics or brief"
+                      : options->top ? "summary, census, brief or source"
+                      : is_code      ? "source"
+                                     : "summary or brief");
 }
 
 static kprof_status settle_format(kprof_options *options)

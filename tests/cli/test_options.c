@@ -94,9 +94,14 @@ TEST(commands_and_programs_of_the_same_name)
     assert_true(options.reports.count == 2 && options.launches.count == 2);
     assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
     assert_refused("report a.kprof --page raw --top 2",
-                   "--top is about rows of kernels or code: give --page summary, ");
-    assert_refused("--page details --sort time app", "--sort is about rows of kernels");
-    assert_refused("report a.kprof --page details --group-by kernel", "--group-by is about rows of kernels");
+                   "--top is about rows of kernels or code, and --page raw has none: give summary, census, brief or ");
+    assert_refused("--page details --sort time app",
+                   "--sort is about rows of kernels, and --page details has none: give summary or brief");
+    assert_refused("report a.kprof --page raw --sort sectors",
+                   "--sort is about rows of code, and --page raw has none: give source");
+    assert_refused(
+        "report a.kprof --page details --group-by kernel",
+        "--group-by is about rows of kernels, and --page details has none: give summary, statistics or brief");
     assert_refused("report a.kprof --page statistics --top 2", "--top is about the summary and brief pages");
     assert_refused("report a.kprof --print-summary per-kernel --sort time",
                    "--sort is about the summary and brief pages");
@@ -105,8 +110,14 @@ TEST(commands_and_programs_of_the_same_name)
     assert_refused("report a.kprof --html a.html --group-by config", "--group-by is about rows of text");
     assert_int_equal(parse("report a.kprof --brief --top 2 --sort time --group-by device"), KPROF_OK);
     assert_refused("report a.kprof --page source --sort time", "--page source sorts by samples, instructions");
-    assert_refused("report a.kprof --page summary --sort sectors", "is about rows of the code: give --page source");
-    assert_refused("report a.kprof --page source --group-by device", "--group-by is about rows of kernels");
+    assert_refused("report a.kprof --page summary --sort sectors", "is about rows of code: give --page source");
+    static const char *const grouped_source[] = {"--page source", "--sort samples", "--page source --sort samples",
+                                                 "--page source --top 2", "--sort samples --top 2"};
+    for (size_t i = 0; i < sizeof grouped_source / sizeof grouped_source[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "report a.kprof --group-by device %s", grouped_source[i]);
+        assert_refused(line, "--group-by is about rows of kernels, and --page source has none");
+    }
     assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report; it is the command kprof plan");
     assert_refused("version 1", "one word too many");
