@@ -273,6 +273,18 @@ class Instructions(Case):
         self.assertIn("no counters of 1 of 1 launch\n", run.out)
         self.assertNotIn("not measured", run.out)
 
+    def test_a_kernel_with_instructions_alone_has_its_verdict_on_each_page(self):
+        told = {}
+        for page in ("details", "summary", "brief"):
+            run = self.kprof("report", RECORDED, "--page", page, "-k", "uncoalesced_read")
+            self.assert_run(run, 0)
+            told[page] = " ".join(run.out.split())
+            self.assertRegex(told[page], "(Top stall|Stalls) +Long Scoreboard:? 98.15 %")
+            self.assertIn("Occupancy 100 % possible", told[page])
+        for page in ("details", "summary"):
+            self.assertIn("Worth most Accesses are not coalesced (no estimate)", told[page])
+        self.assertIn("Findings Accesses are not coalesced, high confidence", told["brief"])
+
     def test_columns_depend_on_what_the_code_has_as_ncus_do(self):
         """As of a product of cuBLAS on an H200, whether or not an access has run."""
         local, policies = "L2 Theoretical Sectors Local", "L2 Explicit Evict Policies"
