@@ -986,6 +986,21 @@ TEST(test_lines_in_libraries)
     assert_non_null(strstr(text, "\"called_from\":\"2:16\""));
 }
 
+/* A call of the compiler's own, of line 0, does not hide the line of what it calls. */
+TEST(test_lines_in_libraries_without_a_call)
+{
+    opened of;
+    kprof_hot_lines hot;
+    execute("UPDATE code_file SET path='/usr/include/standard.h' WHERE id=3;"
+            "UPDATE code_line SET line=0 WHERE file_id=2 AND depth>0");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    kprof_hot_lines_find(of.profiles, &of.profiles->items[SOFTMAX], &hot);
+    assert_string_equal(hot.items[1].place, "standard.h:170");
+    assert_string_equal(hot.items[1].library, "");
+    assert_string_equal(hot.items[1].caller, "");
+    close_code(&of);
+}
+
 /* Findings and rows of the source page name the same line. */
 TEST(test_places_in_libraries)
 {

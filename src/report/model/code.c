@@ -412,7 +412,8 @@ static void choose_lines(const code_loader *load)
         const kprof_code_file *kernel = own[i].frame_count > 0 ? frames[own[i].frame_count - 1].file : NULL;
         const size_t found =
             KPROF_FIND(k, own[i].frame_count,
-                       kprof_own_code_has(frames[k].file->path, frames[k].file->home, kernel->path, kernel->home));
+                       (k == 0 || frames[k].line > 0) && /* line 0 is the compiler's own code */
+                           kprof_own_code_has(frames[k].file->path, frames[k].file->home, kernel->path, kernel->home));
         own[i].own_frame = own[i].first_frame + (found < own[i].frame_count ? found : 0);
     }
 }
