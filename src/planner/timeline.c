@@ -82,7 +82,8 @@ static void transfer(const kprof_codec *c, kprof_timeline_plan *plan, size_t mos
     kprof_code_check(c, count <= most);
     if (kprof_codec_reads(c)) {
         plan->passes = kprof_calloc(count + 1, sizeof *plan->passes);
-        plan->count = count;
+        plan->count = plan->passes ? count : 0;
+        kprof_code_check(c, plan->passes);
     }
     for (size_t i = 0; i < plan->count; i++) {
         kprof_timeline_pass *pass = &plan->passes[i];
