@@ -35,6 +35,7 @@ WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 # part of what others do.
 seldom = unittest.skipIf(TRIES_SOME, "tests/run.sh all")
 ROWS = f"[...document.querySelectorAll('{TABLE} tbody tr')].map(row => row.innerText)"
+LAST_KERNEL = "SELECT id FROM launch WHERE kernel_id = (SELECT max(kernel_id) FROM launch)"
 IN_TURN = []  # names of tests
 
 
@@ -70,6 +71,9 @@ class Pages(unittest.TestCase):
                    "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
+                   "unmeasured": change(make_kernels(SAMPLE, folder / "measured.kprof"), folder / "unmeasured.kprof",
+                                        f"DELETE FROM value WHERE launch_id IN ({LAST_KERNEL})",
+                                        f"UPDATE launch SET measured = 0, reason = 'full' WHERE id IN ({LAST_KERNEL})"),
                    "names": change(SAMPLE, folder / "names.kprof", ("UPDATE kernel SET demangled = ?1, function = ?1",
                                                                     [LONG_KERNEL])),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
@@ -416,6 +420,12 @@ class Pages(unittest.TestCase):
         self.assertIn("\n1 launch not measured: a graph sets or copies memory",
                       self.evaluate("document.body.innerText"))
         self.assertIn("; 197 more launches not counted.", self.evaluate("document.querySelector('main').innerText"))
+
+    @in_turn
+    def test_nobody_knows_what_is_worth_most_of_a_kernel_that_was_not_measured(self):
+        self.open("unmeasured")
+        missing = [cells for cells in self.cells() if "not measured" in cells["Kernel"]]
+        self.assertEqual([cells["Worth most"] for cells in missing], ["n/a"])
 
     @seldom
     def test_kernels_sort_by_each_column(self):

@@ -22,6 +22,8 @@ const LITTLE = { yes: "no large gain", "as measured": "no large gain, as measure
 const worthName = (name, little) => LITTLE[little] ?? name;
 const worth = (name, pct, little) =>
     LITTLE[little] || name === null ? (worthName(name, little) ?? "nothing") : saving(name, pct);
+// Of a kernel that was not measured nobody knows what is worth most.
+const isUnknown = (row) => row.finding_text === null && row.not_measured >= row.launches;
 
 // A column of a number that the summary page has of each kernel, and its name there.
 function summaryColumn(key, label, unit, help) {
@@ -88,8 +90,9 @@ function kernelColumns(run) {
             help: "the finding that could save most of the kernel's time, at most",
             value: ({ row }) => row.finding_gain_pct,
             text: ({ row }) => worthName(row.finding, row.little_to_gain),
-            cell: ({ row }) => worth(row.finding, row.finding_gain_pct, row.little_to_gain),
-            sentence: ({ row }) => row.finding_text ?? "nothing was found",
+            cell: ({ row }) =>
+                isUnknown(row) ? "n/a" : worth(row.finding, row.finding_gain_pct, row.little_to_gain),
+            sentence: ({ row }) => row.finding_text ?? (isUnknown(row) ? "n/a" : "nothing was found"),
         },
     ];
     return columns.filter(({ value, text = value }) => run.groups.some((group) => text(group) !== null));
