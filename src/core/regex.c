@@ -50,7 +50,8 @@ static char *pattern_of_glob(const char *glob)
     return kprof_strbuf_take(&pattern);
 }
 
-/* Names of C++ have most other signs of patterns, and those with parameters have stars, too. */
+/* Names of C++ have most other signs of patterns, and those with parameters have stars, too. So have template arguments
+ * that are pointers: "f<int*>". */
 char *kprof_regex_meant(const char *word)
 {
     bool is_pattern = *word == '^', has_star = false;
@@ -61,7 +62,8 @@ char *kprof_regex_meant(const char *word)
         }
         is_pattern = is_pattern || *at == '|' || (*at == '$' && !at[1]) || strncmp(at, ".*", 2) == 0 ||
                      strncmp(at, ".+", 2) == 0;
-        has_star = has_star || *at == '*';
+        const bool is_pointer = (at[1] == '>' || at[1] == ',') && at > word && at[-1] != '<';
+        has_star = has_star || (*at == '*' && !is_pointer);
     }
     return is_pattern ? kprof_strdup(word) : has_star && !strpbrk(word, "([]\\") ? pattern_of_glob(word) : NULL;
 }

@@ -55,6 +55,9 @@ TEST(words_that_are_meant_as_patterns)
                 {"operator+", NULL},
                 {"operator[]", NULL},
                 {"scale(float*, int)", NULL},
+                {"scale<float*>", NULL},
+                {"scale<float*, int>", NULL},
+                {"scale<*>", "^scale<.*>$"},
                 {"a$b", NULL},
                 {"a\\|b", NULL},
                 {"a\\*", NULL}};
