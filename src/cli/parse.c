@@ -346,8 +346,14 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         kprof_strlist_add(&options->reports, *at->word);
         return KPROF_OK;
     }
+    const char *name = options->command->name;
+    if (options->argument && options->command->mask == KPROF_IN(list) && strcmp(options->argument, "metrics") == 0)
+        return kprof_fail(KPROF_USAGE,
+                          "kprof list: \"%s\" is one word too many; give names and regex:PATTERN with --metrics",
+                          *at->word);
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
-        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
+        return kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is one word too many; kprof help %s tells what it takes", name,
+                          *at->word, name);
     options->argument = *at->word;
     return KPROF_OK;
 }

@@ -120,7 +120,7 @@ TEST(commands_and_programs_of_the_same_name)
     }
     assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report; it is the command kprof plan");
-    assert_refused("version 1", "one word too many");
+    assert_refused("version 1", "kprof version: \"1\" is one word too many; kprof help version tells what it takes");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
     assert_refused("--import a.kprof --list-sets", "it is the command kprof list sets");
 }
@@ -375,7 +375,8 @@ TEST(lists_have_words)
         "list set",
         "\"set\" is none of sets, sections, findings, chips, metrics, collected, aliases, tables; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
-    assert_refused("list metrics regex:bank", "\"regex:bank\" is one word too many");
+    assert_refused("list metrics regex:bank",
+                   "\"regex:bank\" is one word too many; give names and regex:PATTERN with --metrics");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
     assert_refused("list metrics --budget 3", "--budget is no option of kprof list");
