@@ -71,6 +71,7 @@ class Pages(unittest.TestCase):
                    "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
+                   "instructions": SAMPLE.parent / "source-h200.kprof",
                    "unmeasured": change(make_kernels(SAMPLE, folder / "measured.kprof"), folder / "unmeasured.kprof",
                                         f"DELETE FROM value WHERE launch_id IN ({LAST_KERNEL})",
                                         f"UPDATE launch SET measured = 0, reason = 'full' WHERE id IN ({LAST_KERNEL})"),
@@ -426,6 +427,22 @@ class Pages(unittest.TestCase):
         self.open("unmeasured")
         missing = [cells for cells in self.cells() if "not measured" in cells["Kernel"]]
         self.assertEqual([cells["Worth most"] for cells in missing], ["n/a"])
+        self.click(self.button("By launch"))
+        missing = [cells for cells in self.cells() if "not measured" in cells["Launch"]]
+        self.assertEqual({cells["Worth most"] for cells in missing}, {"n/a"})
+        self.open("unmeasured", f"#launch-{missing[0]['Launch'].split()[0]}")
+        self.assertNotIn("Verdict", self.evaluate("document.querySelector('main').innerText"))
+
+    @in_turn
+    def test_a_launch_with_instructions_alone_has_its_verdict(self):
+        self.open("instructions")
+        self.click(self.button("By launch"))
+        missing = [cells for cells in self.cells() if "not measured" in cells["Launch"]]
+        self.assertEqual([cells["Worth most"] for cells in missing], ["Accesses are not coalesced"])
+        self.open("instructions", f"#launch-{missing[0]['Launch'].split()[0]}")
+        shown = self.evaluate("document.querySelector('main').innerText")
+        for text in ("Long Scoreboard: 98.15", "Findings (3)", "memory.cu:14"):
+            self.assertIn(text, shown)
 
     @seldom
     def test_kernels_sort_by_each_column(self):

@@ -161,7 +161,7 @@ function verdictColumns(run) {
             text: (launch) => worthName(bestOf(run, launch).name, bestOf(run, launch).little),
             cell: (launch) => {
                 const { name, pct, little } = bestOf(run, launch);
-                if (launch.missing) return "n/a";
+                if (launch.missing && name === null) return "n/a";
                 return worth(name, pct, little);
             },
         },

@@ -302,7 +302,7 @@ export function launchView(run, launch, view) {
             factsOf(launch).map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]),
         ),
         framesOf(run.stacks, launch),
-        launch.missing
+        launch.missing && !launch.code
             ? null
             : [
                   verdict(launch, view),
