@@ -338,9 +338,12 @@ static kprof_status settle_source(kprof_options *options)
 static void choose_page_of_rows(kprof_options *options)
 {
     const bool has_kernels = options->top || options->group_by != KPROF_UNSET || options->sort != KPROF_UNSET;
+    const bool has_code =
+        options->sort >= KPROF_SORT_SAMPLES || (options->sort == KPROF_UNSET && options->group_by == KPROF_UNSET &&
+                                                kprof_option_is_given(options, offsetof(kprof_options, source_view)));
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
     if (prints && has_kernels && options->page == KPROF_UNSET && !options->census && !options->html_path)
-        options->page = options->sort >= KPROF_SORT_SAMPLES ? KPROF_PAGE_SOURCE : KPROF_PAGE_SUMMARY;
+        options->page = has_code ? KPROF_PAGE_SOURCE : KPROF_PAGE_SUMMARY;
 }
 
 /* Rows of kernels are in some pages only, and some of these rank them. */

@@ -136,6 +136,7 @@ TEST(rows_choose_their_page)
                  {"report a.kprof --csv --group-by kernel", KPROF_PAGE_SUMMARY},
                  {"report a.kprof --sort samples", KPROF_PAGE_SOURCE},
                  {"report a.kprof --sort conflicts --top 3", KPROF_PAGE_SOURCE},
+                 {"report a.kprof --print-source sass --top 3", KPROF_PAGE_SOURCE},
                  {"report a.kprof --brief --top 2", KPROF_PAGE_BRIEF},
                  {"report a.kprof", KPROF_UNSET}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
