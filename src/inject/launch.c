@@ -918,6 +918,7 @@ static void leave(const kprof_call *call)
             kprof_batch_leave(call);
         if (kprof_batch_spans_calls() && !kprof_range_is_measured()) /* another thread had ended it before the call */
             kprof_batch_end_range();
+        kprof_watch_note_launch();
         kprof_idle_watch();
         kprof_gate_leave_exclusive();
     }

@@ -200,15 +200,14 @@ static struct {
     int64_t closed_ns; /* when the last one closed a batch; 0: it is learnt from */
 } pauses = {.limit_ns = KPROF_LONGEST_PAUSE_NS};
 
-/* If a batch has been opened since, the pause is over. Look as often as pauses are to last. */
-static void follow_pauses(void)
+void kprof_watch_note_launch(void)
 {
     const int64_t further_ns = kprof_batch_opened_ns() - pauses.closed_ns;
-    if (pauses.closed_ns != 0 && further_ns > 0) {
-        pauses.limit_ns = kprof_watch_learn_pause(pauses.limit_ns, further_ns);
-        pauses.closed_ns = 0;
-    }
-    kprof_idle_set_wait(kprof_lock_is_wanted() ? pauses.limit_ns : 0);
+    if (pauses.closed_ns == 0 || further_ns <= 0)
+        return;
+    pauses.limit_ns = kprof_watch_learn_pause(pauses.limit_ns, further_ns);
+    pauses.closed_ns = 0;
+    kprof_idle_set_wait(pauses.limit_ns); /* others are likely to wait again */
 }
 
 /* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
@@ -246,7 +245,7 @@ static bool give_back(unsigned calls)
             kprof_lock_give();
         }
     }
-    follow_pauses();
+    kprof_idle_set_wait(kprof_lock_is_wanted() ? pauses.limit_ns : 0);
     kprof_watch_tell_done();
     kprof_gate_leave_exclusive();
     return done;

@@ -19,6 +19,9 @@ bool kprof_watch_give_back(unsigned calls);
 /* A pause of `limit_ns` has closed a batch, and the process paused for `further_ns` more. Return how long the next one
  * has to be: twice as long where to wait as long again would have put more launches into the batch, else half. */
 int64_t kprof_watch_learn_pause(int64_t limit_ns, int64_t further_ns);
+/* A launch is in the open batch, and returns. If a pause had closed the batch before it, that is over: learn from it.
+ * Needs the gate, alone; before kprof_idle_watch, whose next wait is as long as pauses are to last then. */
+void kprof_watch_note_launch(void);
 /* Write the counts of all kernels, and that the process ends in an orderly way. */
 void kprof_watch_write_end(void);
 /* Would something be lost if the process ended now? CUPTI keeps activities for a while. */

@@ -12,6 +12,7 @@
 #include "inject/decision.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
+#include "inject/idle.h"
 #include "inject/kernels.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
@@ -1417,6 +1418,26 @@ TEST(test_pauses_are_learnt_from)
         limit_ns = kprof_watch_learn_pause(limit_ns, KPROF_LONGEST_PAUSE_NS);
     assert_int_equal(limit_ns, KPROF_SHORTEST_PAUSE_NS);
     assert_int_equal(kprof_watch_learn_pause(limit_ns, 0), 2 * KPROF_SHORTEST_PAUSE_NS);
+}
+
+/* Each pause goes on for long after it has closed a batch, so the next one need not be as long. */
+TEST(test_pauses_that_go_on)
+{
+    atomic_store(&faults.busy, false);
+    for (int64_t limit_ns = KPROF_LONGEST_PAUSE_NS; limit_ns >= KPROF_LONGEST_PAUSE_NS / 4; limit_ns /= 2) {
+        const unsigned tag = launch(SIM_ADD);
+        if (limit_ns < KPROF_LONGEST_PAUSE_NS)
+            assert_int_equal(atomic_load(&kprof_the_idle.wait_ns), limit_ns);
+        pid_t other = want_counters();
+        while (kprof_batch_is_open()) {
+            wait_ms(1);
+            sim_clock_advance_ms(1);
+        }
+        assert_measured(tag);
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+        sim_clock_advance_s(1);
+    }
 }
 
 /* Its passes take two seconds, so that it may be open for more than three where nobody waits. */
