@@ -474,7 +474,8 @@ void kprof_batch_leave(const kprof_call *call)
         leave_instructed(batch, call);
         return;
     }
-    end_range(batch);
+    if (state->list.entered > 0) /* else the range of the launch before the call has ended */
+        end_range(batch);
     if (call->failed)
         take_back(batch);
     else

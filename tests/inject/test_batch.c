@@ -1107,6 +1107,24 @@ TEST_WITH(test_batch_that_opens_at_a_wait, NULL, mend)
     sim.may_wait = false;
 }
 
+/* Then no batch opens at a wait, as none would be replayed. */
+TEST_WITH(test_wait_where_nothing_is_repeated, NULL, mend)
+{
+    kprof_config *config = &kprof_engine.process.config;
+    const int choice = config->replay_choice;
+    sim.may_wait = true;
+    await_host(14);
+    assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    write_by_host(14);
+    config->replay_choice = KPROF_MULTIPLEX_ALL;
+    await_host(15);
+    assert_false(kprof_batch_is_open());
+    write_by_host(15);
+    config->replay_choice = choice;
+    (void)launch_alone(SIM_ADD); /* what was put off */
+    sim.may_wait = false;
+}
+
 /* Nothing there is repeated, and it may be what others wait for. */
 TEST_WITH(test_value_in_another_context, NULL, mend)
 {
@@ -1610,6 +1628,23 @@ TEST_WITH(test_managed_memory_that_moves, NULL, mend)
     look(added);
     for (unsigned i = 0; i < SIM_WORDS; i++)
         assert_true(words[i] == sim_hash(11, i) + added[i]);
+}
+
+/* It is no launch, so no range of the own run ends with it. */
+TEST_WITH(test_managed_memory_that_moves_in_a_search, NULL, mend)
+{
+    const bool shared = sim.shares_memory;
+    sim.shares_memory = true;
+    assert_measured(launch_alone(SIM_ADD));
+    kprof_the_batch.state.context->searches = true;
+    const unsigned first = launch(SIM_ADD);
+    assert_true(kprof_the_batch.state.searching && kprof_batch_records());
+    do_call((sim_step){.op = SIM_PREFETCH, .a = MANAGED_SLOT});
+    const unsigned second = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    sim.shares_memory = shared;
 }
 
 static unsigned launch_for_ms(sim_function *function, int64_t ms)

@@ -469,8 +469,8 @@ static bool pass_by(kprof_batch *batch, const kprof_batch_launch *launch)
 static bool go_on_over_migration(kprof_batch *batch, const kprof_call *call)
 {
     const kprof_batch_state *state = &batch->state;
-    const bool goes_on =
-        kprof_state_records(state) && kprof_state_has_managed(state) && state->context->context == call->context;
+    const bool goes_on = kprof_state_records(state) && kprof_state_has_managed(state) && state->list.count > 0 &&
+                         state->context->context == call->context;
     if (!goes_on)
         (void)kprof_close_batch(batch, call->name);
     return goes_on;
@@ -489,7 +489,8 @@ static bool may_await_value(const kprof_batch *batch, const kprof_call *call)
 static bool opens_at_wait(const kprof_batch *batch, const kprof_batch_launch *wait)
 {
     const kprof_profiled_context *known = kprof_contexts_find(wait->call->context);
-    return opens_wanted(batch, wait) && !(kprof_engine.device->target_sharing() & KPROF_MANAGED) &&
+    const kprof_decision unknown = {.kind = KPROF_REFUSED, .why = ""};
+    return opens_wanted(batch, wait) && kprof_decision_may_follow(wait, &unknown) &&
            (!known || known->late_values < ENOUGH_LATE_VALUES);
 }
 
