@@ -392,6 +392,14 @@ static bool is_own(const kprof_activity *activity)
     return KPROF_ANY(i, count, activities.own[i].context == of.context && activities.own[i].stream == of.stream);
 }
 
+/* The one kernel of kprof's that runs in a stream of the application. */
+static bool is_follower(const CUpti_Activity *record)
+{
+    const CUpti_ActivityKernel10 *kernel = (const void *)record;
+    return record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kernel->name &&
+           strcmp(kernel->name, KPROF_FOLLOWER) == 0;
+}
+
 #define READ(record_kind, type, activity_kind, member, read)                                                           \
     case CUPTI_ACTIVITY_KIND_##record_kind:                                                                            \
         activity.kind = KPROF_ACTIVITY_##activity_kind;                                                                \
@@ -420,7 +428,7 @@ static size_t take_record(const CUpti_Activity *record)
     default:
         return 0;
     }
-    if (!is_own(&activity))
+    if (!is_own(&activity) && !is_follower(record))
         activities.sink.take(&activity);
     return bytes;
 }

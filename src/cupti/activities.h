@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+/* This kernel of kprof's, of blocks.cu, runs behind a launch in its stream. */
+#define KPROF_FOLLOWER "kprof_follow"
+
 /* Takes activities. Called in any thread, by one thread at a time. */
 typedef struct kprof_activity_sink {
     /* Return a number for a text, for later activities to use; 0: it cannot be kept. */

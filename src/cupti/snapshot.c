@@ -142,7 +142,7 @@ static CUresult open_device_side(kprof_snapshot *s)
         CUfunction *function;
         const char *name;
     } kernels[] = {{&s->scan, "kprof_scan"},     {&s->keep, "kprof_keep"}, {&s->compare, "kprof_compare"},
-                   {&s->follow, "kprof_follow"}, {&s->copy, "kprof_copy"}, {&s->set, "kprof_set"}};
+                   {&s->follow, KPROF_FOLLOWER}, {&s->copy, "kprof_copy"}, {&s->set, "kprof_set"}};
     int sms = 1;
     CUresult result = driver->cuCtxGetDevice_(&s->device);
     KPROF_THEN(result, driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device));

@@ -235,11 +235,9 @@ static void begin_behind(kprof_batch *batch)
     batch->behind.begun = true;
     kprof_own_run_watch_writes(&batch->own, state);
     kprof_lock_note_stuck(true);
-    const bool left_out = kprof_recording_leave_out();
     if (kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on) !=
         KPROF_OK)
         kprof_state_spoil(state, "what the launch before it changes could not be saved");
-    kprof_recording_go_on(left_out);
 }
 
 /* The batch was opened for one launch, which has returned. If that does not end, the batch goes on without it. */
@@ -293,7 +291,8 @@ static void keep_copied(kprof_batch_state *state)
 {
     const kprof_launch_list *list = &state->list;
     const size_t first = list->count - list->entered;
-    const bool left_out = KPROF_ANY(i, list->entered, !list->items[first + i].kernel) && kprof_recording_leave_out();
+    const bool left_out = KPROF_ANY(i, list->entered, !list->items[first + i].kernel) &&
+                          kprof_recording_leave_out(state->context->context);
     for (size_t i = first; i < list->count; i++)
         if (list->items[i].operation && kprof_engine.device->operation_returned(list->items[i].operation) != KPROF_OK)
             kprof_state_spoil(state, "what came from the host, or went to it, could not be kept");

@@ -6,6 +6,7 @@
 #include "inject/engine.h"
 #include "inject/idle.h"
 #include "inject/process.h"
+#include "inject/wait.h"
 
 #include <pthread.h>
 
@@ -71,9 +72,10 @@ void kprof_recording_release(bool counts)
     turn.counted_ns = counts ? end_ns : 0;
 }
 
-bool kprof_recording_leave_out(void)
+bool kprof_recording_leave_out(void *context)
 {
-    const bool records = pauses() && turn.holds == 0 && turn.counted_ns == 0;
+    const bool records =
+        pauses() && turn.holds == 0 && turn.counted_ns == 0 && kprof_wait_is_idle(kprof_wait_at_most(context, 0));
     if (records)
         kprof_engine.device->activities_pause(true);
     return records;

@@ -31,8 +31,8 @@ void kprof_recording_hold(void);
 /* With `counts` a pass counts what the application launches from now on: nothing is recorded until the next hold. */
 void kprof_recording_release(bool counts);
 /* What this thread submits in streams of the application is kprof's, until _go_on with the answer. Needs the gate,
- * alone; does nothing but beside counters. */
-bool kprof_recording_leave_out(void);
+ * alone; does nothing but beside counters, and where the context is idle: nobody says that CUPTI waits for no work. */
+bool kprof_recording_leave_out(void *context);
 void kprof_recording_go_on(bool left_out);
 /* Note what a proof said of kernels that were recorded meanwhile, unless it was `searching`: if memory of the host was
  * `reached`, the records may have done it. */

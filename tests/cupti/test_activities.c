@@ -375,6 +375,8 @@ TEST(what_runs_in_streams_of_kprof)
     copy.streamId = 51;
     PUT(&buffer, kernel);
     PUT(&buffer, copy);
+    kernel.name = "kprof_follow";
+    PUT(&buffer, kernel);
     complete(&buffer);
     assert_int_equal(got.count, 2);
     assert_true(got.taken[0].kernel.context == 6 && got.taken[1].copy.stream == 51);

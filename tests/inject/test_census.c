@@ -8,6 +8,7 @@
 #include "inject/kernels.h"
 #include "inject/process.h"
 #include "inject/recording.h"
+#include "inject/wait.h"
 #include "log_capture.h"
 #include "test.h"
 
@@ -42,6 +43,10 @@ static const kprof_device_ops device = {.activities_start = activities_start, .a
 void kprof_devices_announce(void) {}
 void kprof_process_outlive_libraries(void) {}
 void kprof_idle_watch(void) {}
+kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
+{
+    return KPROF_OK;
+}
 
 void kprof_deliver_kernel(const kprof_kernel *kernel)
 {

@@ -7,6 +7,7 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "inject/wait.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -60,6 +61,10 @@ static const kprof_device_ops device = {.activities_start = activities_start,
 void kprof_devices_announce(void) {}
 void kprof_process_outlive_libraries(void) {}
 void kprof_idle_watch(void) {}
+kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
+{
+    return KPROF_OK;
+}
 
 uint32_t kprof_launch_stack(void)
 {

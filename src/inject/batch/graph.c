@@ -36,7 +36,7 @@ static const char *copy_kernels(kprof_graph_launches launches, kprof_operation *
 static bool copy_transfers(const kprof_batch *batch, kprof_graph_launches launches, kprof_operation **operations)
 {
     bool all = true;
-    const bool left_out = kprof_recording_leave_out();
+    const bool left_out = kprof_recording_leave_out(batch->state.context->context);
     for (size_t i = 0; i < launches.count && all; i++)
         if (!launches.items[i].kernel) {
             kprof_engine.device->operation_free(operations[i]);

@@ -537,7 +537,7 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
         return false;
     const bool is_live = kprof_decision_is_live(launch);
     kprof_operation *operation = NULL;
-    const bool left_out = !launch->kernel && kprof_recording_leave_out();
+    const bool left_out = !launch->kernel && kprof_recording_leave_out(launch->call->context);
     if (!is_live)
         operation = kprof_engine.device->operation_copy(launch->call,
                                                         kprof_state_records(state) ? state->context->snapshot : NULL);
