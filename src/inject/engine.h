@@ -29,7 +29,7 @@ typedef struct kprof_process {
     atomic_bool waits;     /* not armed, and kprof ctl may arm it */
     atomic_bool is_arming; /* it is about to: CUPTI reports all calls */
     _Atomic uint64_t launches, matched, profiled;
-    _Atomic uint64_t settled;   /* of those that matched: they are in a batch, or reported */
+    _Atomic uint64_t handled;   /* of those that matched: they are in a batch, or reported */
     pid_t pid;                  /* of the process that has started, where it is armed */
     atomic_bool started;        /* kprof_life_begin has been called */
     atomic_bool ending;         /* its exit handler has been called */

@@ -81,10 +81,10 @@ static void note_matched(void)
 }
 
 /* The launches of the call that were chosen are in a batch, or reported. */
-static void settle_matched(void)
+static void note_handled(void)
 {
     if (thread.matched > 0)
-        atomic_fetch_add(&kprof_engine.process.settled, thread.matched);
+        atomic_fetch_add(&kprof_engine.process.handled, thread.matched);
     thread.matched = 0;
 }
 
@@ -827,7 +827,7 @@ static void enter(const kprof_call *call)
     kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
     if (armed && awaited != KPROF_AWAIT_TIMED_OUT) /* else it may keep others out of the batch for long */
         follow(call, awaited);
-    settle_matched();
+    note_handled();
     if (!thread.alone && is_gated(call))
         enter_gate(call);
     if (kprof_batch_is_sealed() && !thread.captured && (is_work(call) || call->kind == KPROF_CALL_OTHER))

@@ -83,7 +83,7 @@ void kprof_process_disarm(kprof_status status, const char *reason)
 bool kprof_process_has_chosen_all(void)
 {
     const kprof_process *process = &kprof_engine.process;
-    return kprof_filter_exhausted(process->filter) && atomic_load(&process->settled) == atomic_load(&process->matched);
+    return kprof_filter_exhausted(process->filter) && atomic_load(&process->handled) == atomic_load(&process->matched);
 }
 
 void kprof_process_check_owner(void)

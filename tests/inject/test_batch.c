@@ -1380,7 +1380,7 @@ TEST_WITH(test_last_launch_in_another_thread, NULL, mend)
     atomic_fetch_add(&kprof_engine.process.matched, 1);
     const unsigned second = launch(SIM_ADD);
     assert_pending(second);
-    atomic_fetch_add(&kprof_engine.process.settled, 1);
+    atomic_fetch_add(&kprof_engine.process.handled, 1);
     (void)launch(SIM_SCALE); /* which is not chosen */
     assert_measured(first);
     assert_measured(second);
