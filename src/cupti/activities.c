@@ -377,27 +377,18 @@ static void take_api(const CUpti_ActivityAPI *record)
         take_call(&told[i]);
 }
 
-/* kprof saves memory while the application runs, in streams of its own. */
-static bool is_own(const kprof_activity *activity)
+/* kprof saves memory while the application runs: in streams of its own, but for one kernel. Kernels, copies and sets
+ * begin with the same fields. */
+static bool is_own(const kprof_activity *activity, const CUpti_Activity *record)
 {
-    const kprof_kernel_activity *k = &activity->kernel;
-    const kprof_copy_activity *c = &activity->copy;
-    const kprof_set_activity *s = &activity->set;
-    const own_stream of =
-        activity->kind == KPROF_ACTIVITY_KERNEL ? (own_stream){(uint32_t)k->context, (uint32_t)k->stream}
-        : activity->kind == KPROF_ACTIVITY_COPY ? (own_stream){(uint32_t)c->context, (uint32_t)c->stream}
-        : activity->kind == KPROF_ACTIVITY_SET  ? (own_stream){(uint32_t)s->context, (uint32_t)s->stream}
-                                                : (own_stream){0};
-    const size_t count = activities.own_count < MOST_OWN_STREAMS ? activities.own_count : MOST_OWN_STREAMS;
-    return KPROF_ANY(i, count, activities.own[i].context == of.context && activities.own[i].stream == of.stream);
-}
-
-/* The one kernel of kprof's that runs in a stream of the application. */
-static bool is_follower(const CUpti_Activity *record)
-{
+    const kprof_kernel_activity *work = &activity->kernel;
     const CUpti_ActivityKernel10 *kernel = (const void *)record;
-    return record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kernel->name &&
-           strcmp(kernel->name, KPROF_FOLLOWER) == 0;
+    const bool is_kernel = activity->kind == KPROF_ACTIVITY_KERNEL;
+    const size_t count = activities.own_count < MOST_OWN_STREAMS ? activities.own_count : MOST_OWN_STREAMS;
+    if (!is_kernel && activity->kind != KPROF_ACTIVITY_COPY && activity->kind != KPROF_ACTIVITY_SET)
+        return false;
+    return (is_kernel && kernel->name && strcmp(kernel->name, KPROF_FOLLOWER) == 0) ||
+           KPROF_ANY(i, count, activities.own[i].context == work->context && activities.own[i].stream == work->stream);
 }
 
 #define READ(record_kind, type, activity_kind, member, read)                                                           \
@@ -428,7 +419,7 @@ static size_t take_record(const CUpti_Activity *record)
     default:
         return 0;
     }
-    if (!is_own(&activity) && !is_follower(record))
+    if (!is_own(&activity, record))
         activities.sink.take(&activity);
     return bytes;
 }

@@ -421,6 +421,12 @@ void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof
     }
 }
 
+/* The calling thread's default stream, where a call that is `per_thread` names none. */
+static CUstream or_threads(CUstream stream, bool per_thread)
+{
+    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+}
+
 static CUstream ordered_stream(CUpti_CallbackId id, const void *parameters)
 {
     const bool per_thread =
@@ -430,7 +436,7 @@ static CUstream ordered_stream(CUpti_CallbackId id, const void *parameters)
                       : id == ID(cuEventRecord) || id == ID(cuEventRecord_ptsz)
                           ? ((const cuEventRecord_params *)parameters)->hStream
                           : ((const cuEventRecordWithFlags_params *)parameters)->hStream;
-    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+    return or_threads(stream, per_thread);
 }
 
 /* All versions of the call have the same first argument. */
@@ -439,8 +445,7 @@ static CUstream waiting_stream(CUpti_CallbackId id, const void *parameters)
     const bool per_thread = id == ID(cuStreamWaitValue32_ptsz) || id == ID(cuStreamWaitValue32_v2_ptsz) ||
                             id == ID(cuStreamWaitValue64_ptsz) || id == ID(cuStreamWaitValue64_v2_ptsz) ||
                             id == ID(cuStreamBatchMemOp_ptsz) || id == ID(cuStreamBatchMemOp_v2_ptsz);
-    CUstream stream = ((const cuStreamWaitValue32_v2_params *)parameters)->stream;
-    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+    return or_threads(((const cuStreamWaitValue32_v2_params *)parameters)->stream, per_thread);
 }
 
 static CUstream migrating_stream(CUpti_CallbackId id, const void *parameters)
@@ -452,7 +457,7 @@ static CUstream migrating_stream(CUpti_CallbackId id, const void *parameters)
                       : id == ID(cuMemPrefetchAsync_v2) || id == ID(cuMemPrefetchAsync_v2_ptsz)
                           ? ((const cuMemPrefetchAsync_v2_params *)parameters)->hStream
                           : ((const cuMemPrefetchBatchAsync_params *)parameters)->hStream;
-    return !stream && per_thread ? CU_STREAM_PER_THREAD : stream;
+    return or_threads(stream, per_thread);
 }
 
 /* In the legacy default stream streams that block wait for one another at an event, too. */
@@ -641,8 +646,7 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
 {
     if (kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH) {
         read_launch(id, parameters, &out->launch);
-        bool is_threads = !out->launch.stream && out->launch.per_thread;
-        out->stream = is_threads ? CU_STREAM_PER_THREAD : out->launch.stream;
+        out->stream = or_threads(out->launch.stream, out->launch.per_thread);
     } else if (kind == KPROF_CALL_TRANSFER) {
         (void)kprof_call_transfer(id, parameters, &out->transfer);
         out->stream = out->transfer.stream;
