@@ -21,7 +21,7 @@ const char *kprof_regex_pattern(const char *word);
 /* The pattern that a word without "regex:" seems to be meant as: "^a|b" itself, and "^a.*$" of "a*", as a shell has it.
  * The caller frees it; NULL: the word looks like a name, or has the prefix. */
 char *kprof_regex_meant(const char *word);
-/* What messages say of such a word; the pattern follows. */
+/* Messages say this of such a word, before the pattern. */
 #define KPROF_REGEX_TAKEN_PLAIN " is taken as it stands; a pattern is written "
 /* Append the pattern of this very text. It may stand between a shell's double quotes, if the text may. */
 void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out);

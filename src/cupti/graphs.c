@@ -501,8 +501,7 @@ static void give_up(CUgraphExec exec)
         g->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-/* What one driver call does to executable graphs, from `p`, its arguments. They are whole nodes, so this file reads
- * them. */
+/* Follow one driver call that changes executable graphs. Its arguments `p` are whole nodes, so this file reads them. */
 #define ON(call, ...)                                                                                                  \
     case CUPTI_DRIVER_TRACE_CBID_##call: {                                                                             \
         const call##_params *p = parameters;                                                                           \

@@ -30,8 +30,8 @@ bool kprof_recording_is_beside(void);
 void kprof_recording_hold(void);
 /* With `counts` a pass counts what the application launches from now on: nothing is recorded until the next hold. */
 void kprof_recording_release(bool counts);
-/* What this thread submits in streams of the application is kprof's, until _go_on with the answer. Needs the gate,
- * alone; does nothing but beside counters, and where the context is idle: nobody says that CUPTI waits for no work. */
+/* This thread submits work of kprof's in streams of the application: record none of it until _go_on with the answer.
+ * Needs the gate, alone. Acts beside counters only, and only while the context is idle, as CUPTI may wait for work. */
 bool kprof_recording_leave_out(void *context);
 void kprof_recording_go_on(bool left_out);
 /* Note what a proof said of kernels that were recorded meanwhile, unless it was `searching`: if memory of the host was

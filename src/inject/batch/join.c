@@ -485,7 +485,7 @@ static bool may_await_value(const kprof_batch *batch, const kprof_call *call)
            state->context->late_values < ENOUGH_LATE_VALUES && !atomic_load(&state->signs.spoiled);
 }
 
-/* What comes behind the wait may come while the context is at work, so that none of it can open a batch. */
+/* Launches behind the wait may come while the context is at work, when none of them can open a batch. */
 static bool opens_at_wait(const kprof_batch *batch, const kprof_batch_launch *wait)
 {
     const kprof_profiled_context *known = kprof_contexts_find(wait->call->context);

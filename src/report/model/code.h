@@ -265,8 +265,8 @@ typedef struct kprof_profiled_lines {
     double *values;    /* of all lines */
 } kprof_profiled_lines;
 
-/* Which frame of an instruction its line is of: that of kprof_profiled_place, the innermost one, as other tools have
- * it, or the kernel's own, from where the inlined functions were called. */
+/* A line of an instruction is that of one of its frames: of the one that kprof_profiled_place tells, of the innermost
+ * one, as other tools have it, or of the kernel's own, from where the inlined functions were called. */
 typedef enum kprof_line_frame { KPROF_FRAME_OWN, KPROF_FRAME_INNERMOST, KPROF_FRAME_OUTERMOST } kprof_line_frame;
 
 /* Add up instructions by lines. They live as long as the code. */
