@@ -235,17 +235,17 @@ static bool give_back(unsigned calls)
     bool can = is_due && may_close() && (is_asked || !kprof_batch_spans_calls());
     if (can && is_asked)
         kprof_batch_end_with_process(KPROF_CLOSED_BY_SIGNAL);
-    if (can && kprof_batch_close_idle("a pause")) {
-        const bool others_wait = !is_asked && kprof_lock_is_wanted();
-        done = calls >= MAX_IDLE_CALLS || others_wait;
-        if (others_wait)
+    const bool is_closed = can && kprof_batch_close_idle("a pause"), others_wait = kprof_lock_is_wanted();
+    if (is_closed) {
+        done = calls >= MAX_IDLE_CALLS || (!is_asked && others_wait);
+        if (!is_asked && others_wait)
             pauses.closed_ns = kprof_monotonic_ns();
         if (done) { /* the next first pass costs 200 ms more */
             kprof_contexts_release();
             kprof_lock_give();
         }
     }
-    kprof_idle_set_wait(kprof_lock_is_wanted() ? pauses.limit_ns : 0);
+    kprof_idle_set_wait(others_wait ? pauses.limit_ns : 0);
     kprof_watch_tell_done();
     kprof_gate_leave_exclusive();
     return done;
