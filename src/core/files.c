@@ -56,7 +56,7 @@ bool kprof_read_whole(int fd, size_t most, kprof_strbuf *out)
         return false;
     const size_t size = (size_t)info.st_size;
     void *to = size <= most ? kprof_strbuf_extend(out, size) : NULL;
-    errno = size <= most ? ENOMEM : EFBIG;
+    errno = to ? EIO : size <= most ? ENOMEM : EFBIG; /* a shorter file than it was tells nothing itself */
     return to && kprof_read_at(fd, to, size, 0) == size;
 }
 
