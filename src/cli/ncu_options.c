@@ -2,7 +2,7 @@
  * no value runs, as does one that asks for what kprof does anyway; others are answered with what to use instead. They
  * are those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Adding one is a row here.
  */
-#include "cli/options.h"
+#include "cli/parse.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -112,6 +112,7 @@ static const kprof_other_option rows[] = {
     {NVPROF, "track-memory-allocations", 0, true, NO, ELSE("kprof trace ./app records them")},
     {NVPROF, "unified-memory-profiling", 0, true, NO,
      ELSE("kprof trace --unified-memory ./app records moves of pages")},
+    {.name = NULL},
 };
 
 /* Old names, and those that other tools have for the same. */
@@ -142,7 +143,7 @@ static const struct {
     {"to", "markdown", "kprof report FILE --markdown prints a page as Markdown"},
 };
 
-#define ROW_COUNT COUNT_OF(rows)
+#define ROW_COUNT (COUNT_OF(rows) - 1)
 
 const kprof_other_option *kprof_ncu_option_find(const char *name)
 {
@@ -194,6 +195,16 @@ bool kprof_values_have(const char *words, const char *text)
             break;
     }
     return has_all;
+}
+
+const kprof_other_option *kprof_other_answer(const kprof_other_option *first, const char *value, bool *is_same)
+{
+    for (const kprof_other_option *row = first; row->name && strcmp(row->name, first->name) == 0; row++) {
+        *is_same = kprof_values_have(row->same, value);
+        if (*is_same || kprof_values_have(row->others, value))
+            return row;
+    }
+    return NULL;
 }
 
 const char *kprof_ncu_other_name(const char *name)

@@ -124,24 +124,14 @@ static const kprof_other_option rows[] = {
     {EXPORT, "type", 't', true, NULL,
      ELSE("--to nsys-sqlite writes a trace as nsys does, the report is an SQLite file of its own, --to chrome is "
           "JSON, and kprof stats FILE --report cuda_gpu_trace --csv its activities as CSV")},
+    {.name = NULL},
 };
-#define ROWS_END (rows + COUNT_OF(rows))
 
 const kprof_other_option *kprof_nsys_find(const kprof_command *command, const char *name, char letter)
 {
-    return KPROF_FIRST(row, rows, COUNT_OF(rows),
+    return KPROF_FIRST(row, rows, COUNT_OF(rows) - 1,
                        (row->commands & command->mask) &&
                            (letter ? row->letter == letter : strcmp(row->name, name) == 0));
-}
-
-const kprof_other_option *kprof_nsys_answer(const kprof_other_option *first, const char *value, bool *is_same)
-{
-    for (const kprof_other_option *row = first; row < ROWS_END && strcmp(row->name, first->name) == 0; row++) {
-        *is_same = kprof_values_have(row->same, value);
-        if (*is_same || kprof_values_have(row->others, value))
-            return row;
-    }
-    return NULL;
 }
 
 /* Append a name as it stands in an expression in which these characters mean something. */

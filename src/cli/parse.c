@@ -176,7 +176,7 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
 }
 
 /* `value`: NULL: it takes none. */
-static kprof_status take_other(cursor *at, const kprof_other_option *option, char *value)
+static kprof_status follow_other(cursor *at, const kprof_other_option *option, char *value)
 {
     const size_t length = option->effect == KPROF_EFFECT_MEANS ? strcspn(option->text, "=") : 0;
     KPROF_AUTO_FREE char *meant = length > 0 ? kprof_strndup(option->text, length) : NULL;
@@ -199,48 +199,36 @@ static kprof_status take_other(cursor *at, const kprof_other_option *option, cha
     }
 }
 
-/* `attached`: what follows "=" or the letter, or NULL. */
-static kprof_status take_ncu(cursor *at, const kprof_other_option *option, char *attached)
-{
-    if (attached && !option->takes_argument)
-        return kprof_fail(KPROF_USAGE, "--%s takes no argument", option->name);
-    if (!attached && option->takes_argument) {
-        attached = at->word[1];
-        if (!attached || looks_like_option(attached))
-            return kprof_fail(KPROF_USAGE, "--%s needs an argument", option->name);
-        at->word++;
-    }
-    return kprof_values_have(option->same, attached) ? KPROF_OK : take_other(at, option, attached);
-}
-
-/* An option that nsys has, as given: kprof's own of that name or letter, or NULL, and what is attached, or NULL. */
-typedef struct nsys_given {
+/* An option that another tool has, as given: kprof's own of that name or letter, or NULL, and what is attached to it by
+ * "=" or behind the letter, or NULL. */
+typedef struct other_given {
     const kprof_other_option *first;
     const kprof_option_row *own;
     char *attached;
-} nsys_given;
+} other_given;
 
-/* Take the option if it is nsys's: where kprof has its own, if one of the values follows that nsys has, and behind that
- * the application, which may have such a name. Else *is_taken is false. */
-static kprof_status take_nsys(cursor *at, const nsys_given *given, bool *is_taken)
+/* Take the option if it is the other tool's: where kprof has its own, if one of the values follows that the tool has,
+ * and behind that the application, which may have such a name. Else *is_taken is false. */
+static kprof_status take_other(cursor *at, const other_given *given, bool *is_taken)
 {
     const kprof_command *command = at->options->command;
-    char *value = given->attached ? given->attached : at->word[1];
+    const bool takes_value = given->first->takes_argument;
+    char *value = given->attached ? given->attached : takes_value ? at->word[1] : NULL;
     bool is_same = false;
-    const kprof_other_option *row = value ? kprof_nsys_answer(given->first, value, &is_same) : NULL;
+    const kprof_other_option *row = kprof_other_answer(given->first, value, &is_same);
     const bool is_own = given->own && (given->own->commands & command->mask);
     const bool is_last = !given->attached && command->operand == KPROF_OPERAND_APPLICATION && value && !at->word[2];
-    *is_taken = !is_own || (row && !is_last && (is_same || !kprof_values_have(row->others, NULL)));
+    *is_taken = !is_own || (value && row && !is_last && (is_same || !kprof_values_have(row->others, NULL)));
     if (!*is_taken)
         return KPROF_OK;
-    if (!given->first->takes_argument)
-        return take_other(at, given->first, given->attached);
-    if (!value || (!given->attached && value[0] == '-' && value[1]))
+    if (given->attached && !takes_value)
+        return kprof_fail(KPROF_USAGE, "--%s takes no argument", given->first->name);
+    if (takes_value && (!value || (!given->attached && looks_like_option(value))))
         return kprof_fail(KPROF_USAGE, "--%s needs an argument", given->first->name);
     if (!row)
         return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid", given->first->name, value);
-    at->word += !given->attached;
-    return is_same ? KPROF_OK : take_other(at, row, value);
+    at->word += takes_value && !given->attached;
+    return is_same ? KPROF_OK : follow_other(at, row, value);
 }
 
 /* Find what a long option means, by its whole name, another tool's name for it, its letter, or a beginning. */
@@ -262,18 +250,18 @@ static kprof_status parse_long(cursor *at)
         return kprof_fail(KPROF_USAGE, "\"%s\" names no option", word);
     const kprof_other_option *nsys = kprof_nsys_find(at->options->command, name, 0);
     bool is_taken = false;
+    char *attached = value ? value + 1 : NULL;
     if (nsys)
-        status = take_nsys(at, &(nsys_given){nsys, find_whole(name), value ? value + 1 : NULL}, &is_taken);
+        status = take_other(at, &(other_given){nsys, find_whole(name), attached}, &is_taken);
     if (is_taken)
         return status;
     named found = {NULL, NULL};
     status = find_named(at->options, name, &found);
     at->is_lost = status != KPROF_OK && !value;
-    if (status == KPROF_OK && found.row)
-        status = take_row(at, found.row, value ? value + 1 : NULL);
-    else if (status == KPROF_OK)
-        status = take_ncu(at, found.ncu, value ? value + 1 : NULL);
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    return found.row ? take_row(at, found.row, attached)
+                     : take_other(at, &(other_given){found.ncu, NULL, attached}, &is_taken);
 }
 
 /* "-k NAME", "-kNAME", "-fq". */
@@ -289,15 +277,14 @@ static kprof_status parse_letters(cursor *at)
     }
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
-        const kprof_other_option *nsys = kprof_nsys_find(at->options->command, NULL, *letter);
+        const kprof_other_option *other = kprof_nsys_find(at->options->command, NULL, *letter);
         bool is_taken = false;
-        if (nsys)
-            status = take_nsys(at, &(nsys_given){nsys, row, letter[1] ? letter + 1 : NULL}, &is_taken);
+        if (!other && !row)
+            other = kprof_ncu_option_of_letter(*letter);
+        if (other)
+            status = take_other(at, &(other_given){other, row, letter[1] ? letter + 1 : NULL}, &is_taken);
         if (is_taken)
             return status;
-        const kprof_other_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
-        if (ncu)
-            return take_ncu(at, ncu, letter[1] ? letter + 1 : NULL);
         at->is_lost = !row;
         if (!row)
             return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof %s%s--help lists the options", *letter,
