@@ -246,10 +246,8 @@ static void list_run(const char *dir)
 {
     KPROF_AUTO(kprof_strbuf) answer = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
     target to = {.dir = (char *)dir, .words = KPROF_STRLIST_INIT};
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     kprof_strlist_add(&to.words, "status");
-    const bool is_told = ask(&to, PATIENCE_S, &answer) == KPROF_OK;
-    (void)kprof_log_set_sink(before.sink, before.user);
+    const bool is_told = KPROF_MUTE(ask(&to, PATIENCE_S, &answer)) == KPROF_OK;
     char *at = is_told ? answer.data : NULL;
     for (char *row; (row = strsep(&at, "\n"));)
         if (strncmp(row, "process ", 8) == 0)

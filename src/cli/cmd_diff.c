@@ -25,11 +25,9 @@ static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
     kprof_strlist_add(words, "");
     char *last = words->items[words->count - 1];
     words->items[words->count - 1] = NULL;
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    const kprof_status status = kprof_options_parse(words->items, &run);
+    const kprof_status status = KPROF_MUTE(kprof_options_parse(words->items, &run));
     if (status == KPROF_OK && run.command == kprof_commands && run.application)
         out->cache_control = kprof_option_word("cache-control", run.cache_control);
-    kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&run);
     words->items[words->count - 1] = last;
 }

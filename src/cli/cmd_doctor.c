@@ -31,8 +31,7 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
 {
     KPROF_AUTO(kprof_strbuf) told = KPROF_STRBUF_INIT;
     KPROF_AUTO(kprof_probe) probe = {0};
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, &told);
-    kprof_status status = kprof_probe_devices(&probe);
+    kprof_status status = KPROF_HEAR(keep_message, &told, kprof_probe_devices(&probe));
     KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < probe.device_count; i++) {
@@ -45,8 +44,7 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
         machine->obstacle = kprof_probe_find_obstacle(i);
         machine->obstructed = i;
     }
-    KPROF_THEN(status, kprof_probe_chips(&probe, UINT64_MAX, &chips));
-    (void)kprof_log_set_sink(before.sink, before.user);
+    KPROF_THEN(status, KPROF_HEAR(keep_message, &told, kprof_probe_chips(&probe, UINT64_MAX, &chips)));
     kprof_check check = {"GPUs", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     if (status != KPROF_OK)
         check = (kprof_check){"GPUs", KPROF_CHECK_FAULT, status, kprof_machine_fix(machine, status),
@@ -62,10 +60,7 @@ static char *find_own_program(const kprof_options *options)
 {
     KPROF_AUTO_FREE char *library = NULL;
     KPROF_AUTO(kprof_strbuf) path = KPROF_STRBUF_INIT;
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    const kprof_status located = kprof_injection_locate(options, &library);
-    (void)kprof_log_set_sink(before.sink, before.user);
-    if (located == KPROF_OK) {
+    if (KPROF_MUTE(kprof_injection_locate(options, &library)) == KPROF_OK) {
         kprof_strbuf_append(&path, library, (size_t)(strrchr(library, '/') + 1 - library));
         kprof_strbuf_puts(&path, OWN_PROGRAM);
     }
@@ -194,9 +189,7 @@ int kprof_cmd_doctor(const kprof_options *options)
     kprof_clocks_look(&machine.clocks);
     kprof_status found = look_at_gpus(&machine, &gpus); /* the driver's library tells once why it does not load */
     /* The search for CUPTI names the places where kprof looked. */
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, &told);
-    const kprof_status asked = kprof_probe_ask_versions(&machine.versions);
-    (void)kprof_log_set_sink(before.sink, before.user);
+    const kprof_status asked = KPROF_HEAR(keep_message, &told, kprof_probe_ask_versions(&machine.versions));
     machine.cupti_reason = asked == KPROF_OK ? NULL : told.data ? told.data : kprof_status_message(asked);
     kprof_status status = kprof_machine_judge(&machine, &listing);
     for (size_t i = 0; i < gpus.cells.count; i++)

@@ -382,11 +382,10 @@ static kprof_status complete_line(char **words, FILE *out)
     memcpy(line + 1, words, parsed * sizeof *line);
     kprof_options options;
     kprof_log_set_level(KPROF_LOG_ERROR);
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    (void)!kprof_options_parse(line, &options);
+    (void)!KPROF_MUTE(kprof_options_parse(line, &options));
     options.command = at.command;
-    kprof_status status = offer_next(&(answers){out, &options, words[count], 0, true}, &at);
-    kprof_log_set_sink(before.sink, before.user);
+    const answers to = {out, &options, words[count], 0, true};
+    const kprof_status status = KPROF_MUTE(offer_next(&to, &at));
     kprof_options_free(&options);
     return status;
 }

@@ -116,11 +116,9 @@ static bool matches_any(const char *pattern, const char *const *names, size_t co
 {
     kprof_regex *regex = NULL;
     bool matches = false;
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL); /* it may be no pattern */
-    if (kprof_regex_new("-k", pattern, &regex) == KPROF_OK)
+    if (KPROF_MUTE(kprof_regex_new("-k", pattern, &regex)) == KPROF_OK) /* it may be no pattern */
         for (size_t i = 0; i < count && !matches; i++)
             matches = kprof_regex_match(regex, names[i]) == KPROF_REGEX_YES;
-    kprof_log_set_sink(before.sink, before.user);
     kprof_regex_free(regex);
     return matches;
 }

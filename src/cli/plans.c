@@ -94,23 +94,22 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
     parted parts = {0};
     const kprof_selection *kept = &parts.kept;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
-    kprof_status status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
-    kprof_log_set_sink(kprof_log_discard, NULL);
+    kprof_status status =
+        KPROF_HEAR(keep_error, &errors, kprof_plan_make(plans->catalog, selection, out->host, &out->plan));
     const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
     if (status == KPROF_UNKNOWN_NAME && asked > 1) {
         kprof_selection_copy(selection, &parts.kept);
         kprof_strlist_free(&parts.kept.metrics);
         for (size_t i = 0; i < selection->metrics.count; i++) {
             const char *word = selection->metrics.items[i];
-            const kprof_status checked = kprof_metrics_check(plans->catalog, out->host, word);
-            const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(plans->catalog, word);
+            const bool is_missing =
+                KPROF_MUTE(kprof_metrics_check(plans->catalog, out->host, word)) == KPROF_UNKNOWN_NAME &&
+                KPROF_MUTE(is_known_elsewhere(plans->catalog, word));
             kprof_strlist_add(is_missing ? &parts.left_out : &parts.kept.metrics, word);
         }
     }
     if (parts.left_out.count > 0 && kept->sets.count + kept->sections.count + kept->metrics.count > 0)
-        status = kprof_plan_make(plans->catalog, kept, out->host, &out->plan);
-    kprof_log_set_sink(before.sink, before.user);
+        status = KPROF_MUTE(kprof_plan_make(plans->catalog, kept, out->host, &out->plan));
     for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)
         kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
     for (size_t i = 0; i < parts.left_out.count && status == KPROF_OK; i++)
@@ -250,9 +249,7 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
 static kprof_status find_devices(kprof_plans *out)
 {
     KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
-    kprof_status status = kprof_probe_devices(&out->probe);
-    kprof_log_set_sink(before.sink, before.user);
+    kprof_status status = KPROF_HEAR(keep_error, &errors, kprof_probe_devices(&out->probe));
     const char *error = errors.count > 0 ? errors.items[0] : kprof_status_message(status);
     if (status == KPROF_NO_PERMISSION)
         out->denied = kprof_strdup(error);
@@ -321,9 +318,7 @@ void kprof_plans_sample(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist errors = KPROF_STRLIST_INIT, chips = KPROF_STRLIST_INIT;
     *out = (kprof_plans){0};
-    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
-    const kprof_status status = plan_samples(options, &chips, out);
-    kprof_log_set_sink(before.sink, before.user);
+    const kprof_status status = KPROF_HEAR(keep_error, &errors, plan_samples(options, &chips, out));
     for (size_t i = 0; i < out->count && status == KPROF_OK; i++)
         for (size_t k = 0; k < out->chips[i].plan.notes.count; k++)
             kprof_log(KPROF_LOG_INFO, "%s", out->chips[i].plan.notes.items[k]);
@@ -414,13 +409,10 @@ void kprof_plans_config(const kprof_plans *plans, const kprof_options *options, 
 static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
 {
     KPROF_AUTO(kprof_probe) probe = {0};
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    kprof_status status = kprof_probe_devices(&probe);
-    const bool are_known = status == KPROF_OK || status == KPROF_NO_PERMISSION;
-    if (!are_known || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "no chip found");
+    const kprof_status status = KPROF_MUTE(kprof_probe_devices(&probe));
+    if (status == KPROF_OK || status == KPROF_NO_PERMISSION)
+        (void)!KPROF_MUTE(kprof_probe_chips(&probe, device_mask, &out->names));
     out->device_bytes = least_memory(&probe, device_mask);
-    kprof_log_set_sink(before.sink, before.user);
     return status != KPROF_UNSUPPORTED;
 }
 
@@ -429,9 +421,7 @@ static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *o
 {
     KPROF_AUTO(kprof_strlist) known = KPROF_STRLIST_INIT;
     kprof_status result = KPROF_OK;
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    const bool are_known = kprof_host_chips(&known) == KPROF_OK;
-    kprof_log_set_sink(before.sink, before.user);
+    const bool are_known = KPROF_MUTE(kprof_host_chips(&known)) == KPROF_OK;
     for (size_t i = 0; i < typed->count; i++) {
         const char *name = typed->items[i];
         for (size_t k = 0; are_known && k < known.count; k++)
@@ -462,9 +452,7 @@ kprof_status kprof_chip_open(const char *chip, kprof_host **out)
 {
     KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
     *out = NULL;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
-    kprof_status status = kprof_host_open(chip, NULL, out);
-    kprof_log_set_sink(before.sink, before.user);
+    kprof_status status = KPROF_HEAR(keep_error, &errors, kprof_host_open(chip, NULL, out));
     for (size_t i = 0; i < errors.count; i++)
         kprof_log(status == KPROF_UNSUPPORTED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", errors.items[i]);
     return status == KPROF_UNSUPPORTED ? KPROF_OK : status;

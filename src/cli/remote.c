@@ -316,9 +316,8 @@ static kprof_status parse(client *from)
     return status == KPROF_OK ? read_pids(from) : status;
 }
 
-static void begin_command(kprof_remote *remote, client *from)
+static kprof_status take_command(kprof_remote *remote, client *from)
 {
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
     const kprof_strbuf *words = &from->words; /* each ends with a zero byte */
     const bool is_whole = words->length > 0 && !words->failed && words->data[words->length - 1] == '\0';
     bool fits = words->length <= KPROF_REMOTE_BYTES;
@@ -328,8 +327,12 @@ static void begin_command(kprof_remote *remote, client *from)
                                                   KPROF_REMOTE_BYTES, KPROF_REMOTE_WORDS)
                           : is_whole ? parse(from)
                                      : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
-    KPROF_THEN(status, begin(remote, from));
-    (void)kprof_log_set_sink(before.sink, before.user);
+    return KPROF_THEN(status, begin(remote, from));
+}
+
+static void begin_command(kprof_remote *remote, client *from)
+{
+    const kprof_status status = KPROF_HEAR(keep_message, from, take_command(remote, from));
     from->since_ns = kprof_monotonic_ns();
     if (status != KPROF_OK)
         answer(from, status);
@@ -464,11 +467,9 @@ static void look_after(kprof_remote *remote, client *from)
     const bool is_stopped = from->stopped_ns && now_ns - from->stopped_ns > STOP_LIMIT_NS;
     if (missing > 0 && !is_stopped && now_ns - from->since_ns <= FOLLOW_LIMIT_NS)
         return;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
-    kprof_status status = finish(remote, from);
+    kprof_status status = KPROF_HEAR(keep_message, from, finish(remote, from));
     if (missing > 0)
-        status = fail_late(is_stopped ? stopped : 0);
-    (void)kprof_log_set_sink(before.sink, before.user);
+        status = KPROF_HEAR(keep_message, from, fail_late(is_stopped ? stopped : 0));
     answer(from, status);
 }
 

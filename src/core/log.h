@@ -25,6 +25,15 @@ kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user);
 bool kprof_log_has_failed(void);
 /* The sink for what nobody should read. */
 void kprof_log_discard(void *user, kprof_log_level level, const char *message);
+/* The value of an expression while its messages go to a sink, or to nobody. */
+#define KPROF_HEAR(take, whose, ...)                                                                                   \
+    __extension__({                                                                                                    \
+        const kprof_log_receiver receiver_before = kprof_log_set_sink(take, whose);                                    \
+        const __typeof__(__VA_ARGS__) heard = (__VA_ARGS__);                                                           \
+        kprof_log_set_sink(receiver_before.sink, receiver_before.user);                                                \
+        heard;                                                                                                         \
+    })
+#define KPROF_MUTE(...) KPROF_HEAR(kprof_log_discard, NULL, __VA_ARGS__)
 /* Messages above this level are dropped; KPROF_LOG_INFO unless told otherwise. */
 void kprof_log_set_level(kprof_log_level level);
 

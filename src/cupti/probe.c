@@ -195,9 +195,7 @@ kprof_status kprof_probe_ask_versions(kprof_probe_versions *out)
         return status;
     if (cupti->cuptiGetVersion(&out->cupti) != CUPTI_SUCCESS)
         out->cupti = 0;
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    const bool has_driver = kprof_driver_load(&driver) == KPROF_OK;
-    (void)kprof_log_set_sink(before.sink, before.user);
+    const bool has_driver = KPROF_MUTE(kprof_driver_load(&driver)) == KPROF_OK;
     if (has_driver && driver->cuDriverGetVersion_(&driver_version) == CUDA_SUCCESS && driver_version > 0)
         out->driver = (uint32_t)driver_version;
     return KPROF_OK;
