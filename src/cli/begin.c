@@ -1,6 +1,7 @@
 /* Gives a report the line, the sets, and a plan for each chip, before the application starts. */
 #include "cli/begin.h"
 #include "cli/words.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -63,11 +64,10 @@ kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_
                                       const kprof_report_target *to, kprof_report **out)
 {
     const char *reason;
-    const int file = kprof_folder_open_file(session->folder, to->seed, O_RDONLY, &reason);
+    KPROF_AUTO_CLOSE const int file = kprof_folder_open_file(session->folder, to->seed, O_RDONLY, &reason);
     if (file < 0)
         return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", session->dir, to->seed, reason);
     kprof_status status = kprof_report_recreate(to->path, to->mode, file, out);
-    close(file);
     if (status == KPROF_OK && options->source_per_launch)
         kprof_report_keep_launches_apart(*out);
     return status;

@@ -7,6 +7,7 @@
 #include "cli/remote.h"
 #include "cli/spools.h"
 #include "core/config.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -45,16 +46,14 @@ typedef struct targets {
 static char *session_of(long pid)
 {
     static const char name[] = KPROF_SESSION_ENV "=";
-    char path[64], *variable = NULL, *found = NULL;
+    KPROF_AUTO_FREE char *variable = NULL;
+    char path[64], *found = NULL;
     size_t size = 0;
     snprintf(path, sizeof path, "/proc/%ld/environ", pid);
-    FILE *file = fopen(path, "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen(path, "re");
     while (file && !found && getdelim(&variable, &size, '\0', file) > 0)
         if (strncmp(variable, name, strlen(name)) == 0)
             found = kprof_strdup(variable + strlen(name));
-    if (file)
-        fclose(file);
-    free(variable);
     return found;
 }
 
@@ -64,11 +63,9 @@ static char *session_of_child(long pid)
     char path[96], *found = NULL;
     long child;
     snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
-    FILE *file = fopen(path, "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen(path, "re");
     while (file && !found && fscanf(file, "%ld", &child) == 1)
         found = session_of(child);
-    if (file)
-        fclose(file);
     return found;
 }
 
@@ -208,11 +205,11 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
     ssize_t size = -1;
     long stopped = 0;
     const char *reason = NULL;
-    const int folder = kprof_folder_open(to->dir, &reason);
+    KPROF_AUTO_CLOSE const int folder = kprof_folder_open(to->dir, &reason);
     if (folder < 0)
         return kprof_fail(KPROF_NO_APPLICATION, "%s: %s", to->dir, reason);
     kprof_remote_address(folder, &address);
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    KPROF_AUTO_CLOSE const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (fd >= 0 && reach(fd, &address) && send_words(fd, &to->words)) {
@@ -221,9 +218,6 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
             kprof_strbuf_append(out, block, (size_t)size);
     }
     const int error = errno;
-    if (fd >= 0)
-        close(fd);
-    close(folder);
     if (size == 0 && out->length > 0)
         return KPROF_OK;
     if (stopped > 0)

@@ -311,17 +311,10 @@ static uint64_t read_defaults(const kprof_child *child)
     const char *reason;
     char name[64];
     uint64_t defaults = 0;
-    int folder = kprof_folder_open(child->session_dir, &reason);
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(child->session_dir, &reason);
     snprintf(name, sizeof name, KPROF_DEFAULTS_FILE, (long)child->pid);
-    int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_RDONLY, &reason) : -1;
-    if (fd >= 0) {
-        if (read(fd, &defaults, sizeof defaults) != (ssize_t)sizeof defaults)
-            defaults = 0;
-        close(fd);
-    }
-    if (folder >= 0)
-        close(folder);
-    return defaults;
+    KPROF_AUTO_CLOSE int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_RDONLY, &reason) : -1;
+    return fd >= 0 && read(fd, &defaults, sizeof defaults) == (ssize_t)sizeof defaults ? defaults : 0;
 }
 
 /* Does the signal end the process? If /proc does not tell, assume that it does not. */

@@ -87,7 +87,7 @@ static void find_holder(const char *root, kprof_machine *out)
     static const char *const holders[] = {"nv-hostengine", "dcgm-exporter", "dcgmi", "ncu", "nsys", "nv-nsight-cu-cl"};
     char path[PATH_MAX], name[64];
     snprintf(path, sizeof path, "%s/proc", root);
-    DIR *folder = opendir(path);
+    KPROF_AUTO_CLOSEDIR DIR *folder = opendir(path);
     for (struct dirent *entry; folder && !out->holder[0] && (entry = readdir(folder));) {
         if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name))
             continue;
@@ -98,8 +98,6 @@ static void find_holder(const char *root, kprof_machine *out)
             if (strcmp(name, holders[i]) == 0)
                 snprintf(out->holder, sizeof out->holder, "%s (process %.12s)", holders[i], entry->d_name);
     }
-    if (folder)
-        closedir(folder);
 }
 
 #define CLOCKS_LIMIT_NS   INT64_C(3000000000)

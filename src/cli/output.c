@@ -5,6 +5,7 @@
 #include "cli/paths.h"
 #include "cli/program.h"
 #include "cli/unfinished.h"
+#include "core/files.h"
 #include "core/log.h"
 
 #include <dirent.h>
@@ -277,13 +278,11 @@ static void add_folder(kprof_strlist *out, const char *folder, const char *part)
 {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder, part);
-    DIR *dir = opendir(path);
+    KPROF_AUTO_CLOSEDIR DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         snprintf(path, sizeof path, "%s/%s/%s", folder, part, entry->d_name);
         kprof_strlist_add(out, path);
     }
-    if (dir)
-        closedir(dir);
 }
 
 /* All that the command reads: the report, the program and the files that its arguments name, libraries, sets. */

@@ -1,6 +1,7 @@
 /* Makes, finds and removes session directories. */
 #include "cli/session.h"
 #include "core/config.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 
@@ -40,7 +41,7 @@ static bool is_own_file(const char *name)
 static void remove_files(int folder)
 {
     int copy = fcntl(folder, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    KPROF_AUTO_CLOSEDIR DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     if (!dir && copy >= 0)
         close(copy);
     unlinkat(folder, KPROF_SESSION_SEED, 0); /* first: without it nobody recovers the rest */
@@ -51,8 +52,6 @@ static void remove_files(int folder)
             strcmp(entry->d_name, RECOVER_FILE) != 0)
             unlinkat(folder, entry->d_name, 0);
     }
-    if (dir)
-        closedir(dir);
     unlinkat(folder, KPROF_OWNER_FILE, 0); /* late: by it the folder is found again if kprof is killed meanwhile */
     unlinkat(folder, RECOVER_FILE, 0);     /* last: while it is there nobody else takes the folder over */
 }
@@ -173,10 +172,8 @@ void kprof_session_read_note(const kprof_session *session, kprof_session_note *o
     unsigned long long device, inode;
     int at = 0;
     *out = (kprof_session_note){0};
-    int fd = kprof_folder_open_file(session->folder, NOTE_FILE, O_RDONLY, &reason);
+    KPROF_AUTO_CLOSE int fd = kprof_folder_open_file(session->folder, NOTE_FILE, O_RDONLY, &reason);
     ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        close(fd);
     text[size > 0 ? size : 0] = '\0';
     const char *path = sscanf(text, "%llu %llu %n", &device, &inode, &at) == 2 ? strchr(text + at, '/') : NULL;
     if (!path)
@@ -196,9 +193,8 @@ void kprof_session_note_free(kprof_session_note *note)
 void kprof_session_ask_to_close(const kprof_session *session, bool wanted)
 {
     const char *reason;
-    int fd = wanted ? kprof_folder_open_file(session->folder, KPROF_CLOSE_FILE, O_WRONLY | O_CREAT, &reason) : -1;
-    if (fd >= 0)
-        close(fd);
+    KPROF_AUTO_CLOSE int fd =
+        wanted ? kprof_folder_open_file(session->folder, KPROF_CLOSE_FILE, O_WRONLY | O_CREAT, &reason) : -1;
     if (!wanted)
         unlinkat(session->folder, KPROF_CLOSE_FILE, 0);
 }
@@ -217,11 +213,9 @@ static void find_sessions(kprof_owner owner, const char *file, kprof_strlist *ou
     int count = realpath(kprof_sessions_folder(), parent) ? scandir(parent, &entries, is_session_name, alphasort) : -1;
     for (int i = 0; i < count; i++) {
         snprintf(dir, sizeof dir, "%s/%s", parent, entries[i]->d_name);
-        int folder = kprof_folder_open(dir, &reason);
+        KPROF_AUTO_CLOSE int folder = kprof_folder_open(dir, &reason);
         if (folder >= 0 && kprof_folder_owner(folder) == owner && (!file || faccessat(folder, file, F_OK, 0) == 0))
             kprof_strlist_add(out, dir);
-        if (folder >= 0)
-            close(folder);
         free(entries[i]);
     }
     if (count >= 0)

@@ -2,6 +2,7 @@
  * and ncu's configuration, which has lines "OPTION = VALUE" below headings. */
 #include "cli/words.h"
 
+#include "core/files.h"
 #include "core/log.h"
 
 #include <ctype.h>
@@ -34,22 +35,18 @@ static FILE *open_text(const char *path, mode_t *mode)
 static kprof_status read_text(const char *path, const char *advice, char **out)
 {
     mode_t mode = 0;
-    FILE *file = open_text(path, &mode);
+    KPROF_AUTO_FCLOSE FILE *file = open_text(path, &mode);
     *out = kprof_calloc(MOST_BYTES + 1, 1);
     const bool is_device = S_ISCHR(mode) || S_ISBLK(mode);
     const size_t size = file && !is_device ? fread(*out, 1, MOST_BYTES + 1, file) : 0;
-    kprof_status status = KPROF_OK;
     if (!file || ferror(file))
-        status =
-            kprof_fail(errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_USAGE, "reading options from %s: %m%s", path, advice);
-    else if (is_device || size > MOST_BYTES || memchr(*out, '\0', size))
-        status =
-            kprof_fail(KPROF_USAGE, "%s is no file of options: it is longer than 1 MiB, or no text%s", path, advice);
-    else if (S_ISFIFO(mode) && size == 0)
-        status = kprof_fail(KPROF_USAGE, "%s is a pipe to which nobody writes%s", path, advice);
-    if (file)
-        fclose(file);
-    return status;
+        return kprof_fail(errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_USAGE, "reading options from %s: %m%s", path,
+                          advice);
+    if (is_device || size > MOST_BYTES || memchr(*out, '\0', size))
+        return kprof_fail(KPROF_USAGE, "%s is no file of options: it is longer than 1 MiB, or no text%s", path, advice);
+    if (S_ISFIFO(mode) && size == 0)
+        return kprof_fail(KPROF_USAGE, "%s is a pipe to which nobody writes%s", path, advice);
+    return KPROF_OK;
 }
 
 char *kprof_words_join(char *const *words, char *const *application)

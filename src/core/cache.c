@@ -107,7 +107,7 @@ static int is_ours(const struct dirent *entry)
 /* Keep what was used last, within the bounds on number and size. */
 static void prune(const char *path)
 {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    KPROF_AUTO_CLOSE int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     KPROF_AUTO_FREE struct dirent **names = NULL;
     int count = folder >= 0 ? scandirat(folder, ".", &names, is_ours, NULL) : 0;
     KPROF_AUTO_FREE cache_file *files = kprof_calloc(count > 0 ? (size_t)count : 1, sizeof *files);
@@ -127,8 +127,6 @@ static void prune(const char *path)
         if (i >= MAX_ENTRIES || total > (off_t)MAX_FOLDER_BYTES)
             (void)unlinkat(folder, files[i].name, 0);
     }
-    if (folder >= 0)
-        close(folder);
 }
 
 bool kprof_cache_open(const kprof_strbuf *key, kprof_cache_entry *out)

@@ -231,11 +231,9 @@ kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, c
     if (status != KPROF_OK)
         return status;
     const char *reason;
-    int folder = kprof_folder_open(dir, &reason);
-    if (folder >= 0) {
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(dir, &reason);
+    if (folder >= 0)
         reason = replace_file(folder, name, &content);
-        close(folder);
-    }
     return reason ? kprof_fail(KPROF_OUTPUT, "writing %s/%s: %s", dir, name, reason) : KPROF_OK;
 }
 
@@ -248,12 +246,9 @@ kprof_status kprof_config_save(const kprof_config *config, const char *dir)
 static const char *read_file(int folder, const char *name, kprof_strbuf *out)
 {
     const char *reason = NULL;
-    int fd = kprof_folder_open_file(folder, name, O_RDONLY, &reason);
-    if (fd < 0)
-        return reason;
-    if (!kprof_read_whole(fd, CONFIG_MAX_BYTES, out))
+    KPROF_AUTO_CLOSE int fd = kprof_folder_open_file(folder, name, O_RDONLY, &reason);
+    if (fd >= 0 && !kprof_read_whole(fd, CONFIG_MAX_BYTES, out))
         reason = errno == EFBIG || errno == ENOMEM ? "it is too large, or memory ran out" : strerror(errno);
-    close(fd);
     return reason;
 }
 
@@ -262,14 +257,13 @@ kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_confi
     *out = (kprof_config){0};
     KPROF_AUTO(kprof_strbuf) content = KPROF_STRBUF_INIT;
     const char *reason;
-    int folder = kprof_folder_open(dir, &reason);
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(dir, &reason);
     if (folder < 0)
         return kprof_fail(KPROF_INTERNAL, "the session directory %s is not used: %s%s", dir, reason,
                           access(dir, F_OK) == 0 ? ""
                                                  : "; a container may have another /tmp: set TMPDIR to a folder that "
                                                    "kprof and the application share");
     reason = read_file(folder, name, &content);
-    close(folder);
     return reason ? kprof_fail(KPROF_INTERNAL, "reading %s/%s: %s", dir, name, reason)
                   : kprof_config_decode(content.data, content.length, out);
 }

@@ -26,13 +26,9 @@ static int open_switch(int folder, long pid, int flags, const char **reason)
 bool kprof_control_read(int folder, long pid, kprof_control *out)
 {
     const char *reason;
-    const int fd = open_switch(folder, pid, O_RDONLY, &reason);
-    if (fd < 0)
-        return false;
-    const ssize_t size = pread(fd, out, sizeof *out, 0);
-    close(fd);
-    return size == (ssize_t)sizeof *out && out->wish.armed <= 1 && out->wish.plan < KPROF_CONTROL_PLANS &&
-           out->state < KPROF_CONTROL_STATES;
+    KPROF_AUTO_CLOSE const int fd = open_switch(folder, pid, O_RDONLY, &reason);
+    return fd >= 0 && pread(fd, out, sizeof *out, 0) == (ssize_t)sizeof *out && out->wish.armed <= 1 &&
+           out->wish.plan < KPROF_CONTROL_PLANS && out->state < KPROF_CONTROL_STATES;
 }
 
 static const char *make_new(int folder, long pid)
@@ -68,13 +64,12 @@ const char *kprof_control_make(int folder, long pid)
 bool kprof_control_wish_for(int folder, long pid, const kprof_control_wish *wish)
 {
     const char *reason;
-    const int fd = open_switch(folder, pid, O_RDWR, &reason);
+    KPROF_AUTO_CLOSE const int fd = open_switch(folder, pid, O_RDWR, &reason);
     if (fd < 0)
         return false;
     const uint32_t rest[] = {wish->armed, wish->plan};
     const bool is_written = kprof_write_at(fd, rest, sizeof rest, offsetof(kprof_control, wish.armed)) &&
                             kprof_write_at(fd, &wish->turn, sizeof wish->turn, 0); /* last: who sees it sees the rest */
-    close(fd);
     void *mapping = is_written ? kprof_control_map(folder, pid) : NULL;
     if (mapping) {
         (void)syscall(SYS_futex, mapping, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -87,21 +82,15 @@ bool kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_sta
 {
     const char *reason;
     const uint32_t answer[] = {turn, (uint32_t)state};
-    const int fd = open_switch(folder, pid, O_WRONLY, &reason);
-    if (fd < 0)
-        return false;
-    const bool is_written = kprof_write_at(fd, answer, sizeof answer, offsetof(kprof_control, answered));
-    close(fd);
-    return is_written;
+    KPROF_AUTO_CLOSE const int fd = open_switch(folder, pid, O_WRONLY, &reason);
+    return fd >= 0 && kprof_write_at(fd, answer, sizeof answer, offsetof(kprof_control, answered));
 }
 
 void *kprof_control_map(int folder, long pid)
 {
     const char *reason;
-    const int fd = open_switch(folder, pid, O_RDONLY, &reason);
+    KPROF_AUTO_CLOSE const int fd = open_switch(folder, pid, O_RDONLY, &reason);
     void *mapping = fd >= 0 ? mmap(NULL, sizeof(kprof_control), PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
-    if (fd >= 0)
-        close(fd);
     return mapping == MAP_FAILED ? NULL : mapping;
 }
 

@@ -10,6 +10,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+void kprof_close_at(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+void kprof_fclose_at(FILE *const *file)
+{
+    if (*file)
+        fclose(*file);
+}
+
+void kprof_closedir_at(DIR *const *folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
 size_t kprof_write_all(int fd, const void *data, size_t size)
 {
     size_t done = 0;
@@ -62,10 +80,8 @@ bool kprof_read_whole(int fd, size_t most, kprof_strbuf *out)
 
 size_t kprof_read_text(const char *path, char *out, size_t size)
 {
-    FILE *file = fopen(path, "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen(path, "re");
     const size_t length = file ? fread(out, 1, size - 1, file) : 0;
-    if (file)
-        fclose(file);
     out[length] = '\0';
     return length;
 }
@@ -76,7 +92,7 @@ bool kprof_proc_number(const kprof_proc_file *of, const char *name, int base, ui
     char whole[PATH_MAX], line[256], *end;
     const size_t length = strlen(name);
     bool found = false;
-    FILE *file =
+    KPROF_AUTO_FCLOSE FILE *file =
         snprintf(whole, sizeof whole, "%s%s", of->root, of->path) < (int)sizeof whole ? fopen(whole, "re") : NULL;
     while (file && !found && fgets(line, sizeof line, file)) {
         if (strncmp(line, name, length) != 0 || line[length] != ':')
@@ -85,7 +101,5 @@ bool kprof_proc_number(const kprof_proc_file *of, const char *name, int base, ui
         found = end > line + length + 1;
         *out = found ? number : *out;
     }
-    if (file)
-        fclose(file);
     return found;
 }

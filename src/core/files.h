@@ -3,9 +3,19 @@
 
 #include "core/strbuf.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* Before a descriptor, a FILE * or a DIR *: it is closed as its block ends, unless it is below 0, or NULL. */
+#define KPROF_AUTO_CLOSE    __attribute__((cleanup(kprof_close_at)))
+#define KPROF_AUTO_FCLOSE   __attribute__((cleanup(kprof_fclose_at)))
+#define KPROF_AUTO_CLOSEDIR __attribute__((cleanup(kprof_closedir_at)))
+void kprof_close_at(const int *fd);
+void kprof_fclose_at(FILE *const *file);
+void kprof_closedir_at(DIR *const *folder);
 
 /* Write `size` bytes. Return how many were written; errno says why these are fewer. Async-signal-safe. */
 size_t kprof_write_all(int fd, const void *data, size_t size);

@@ -1,6 +1,7 @@
 /* Opens the session directory and its files. The path comes from the environment, and other users may have put
  * something else in its place: ownership is checked on the open descriptor, never on the name. */
 #include "core/folder.h"
+#include "core/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,17 +81,14 @@ int kprof_folder_own(int folder, const char **reason)
 kprof_owner kprof_folder_owner(int folder)
 {
     const char *reason;
-    int fd = kprof_folder_open_file(folder, KPROF_OWNER_FILE, O_RDWR, &reason);
+    KPROF_AUTO_CLOSE int fd = kprof_folder_open_file(folder, KPROF_OWNER_FILE, O_RDWR, &reason);
     if (fd < 0)
         return KPROF_OWNER_UNKNOWN;
-    kprof_owner owner = KPROF_OWNER_GONE;
     struct stat file;
     if (flock(fd, LOCK_SH | LOCK_NB) != 0)
-        owner = errno == EWOULDBLOCK ? KPROF_OWNER_LIVES : KPROF_OWNER_UNKNOWN;
-    else if (fstat(fd, &file) != 0 || file.st_nlink == 0) /* the owner has removed the folder meanwhile */
-        owner = KPROF_OWNER_UNKNOWN;
-    close(fd);
-    return owner;
+        return errno == EWOULDBLOCK ? KPROF_OWNER_LIVES : KPROF_OWNER_UNKNOWN;
+    /* Without a name, the owner has removed the folder meanwhile. */
+    return fstat(fd, &file) == 0 && file.st_nlink > 0 ? KPROF_OWNER_GONE : KPROF_OWNER_UNKNOWN;
 }
 
 int kprof_fd_move_up(int fd)

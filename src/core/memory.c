@@ -27,13 +27,11 @@ static size_t read_reclaimable(const char *path)
     char name[64];
     unsigned long long value;
     size_t sum = 0, hierarchy_sum = 0; /* version 1 has both names; the second also counts the groups below */
-    FILE *file = fopen(path, "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen(path, "re");
     while (file && fscanf(file, "%63s %llu", name, &value) == 2)
         for (size_t i = 0; i < COUNT_OF(names); i++)
             if (strcmp(name, names[i]) == 0)
                 *(i < 3 ? &sum : &hierarchy_sum) += (size_t)value;
-    if (file)
-        fclose(file);
     return hierarchy_sum > sum ? hierarchy_sum : sum;
 }
 
@@ -105,13 +103,11 @@ size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *roo
     KPROF_AUTO_FREE char *folder = kprof_strprintf("%s/memory", root);
     size_t left_1 = folder ? left_in_group(folder, &version_1) : SIZE_MAX;
     least = left_1 < least ? left_1 : least;
-    FILE *file = fopen(membership, "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen(membership, "re");
     while (file && getline(&line, &size, file) > 0) {
         size_t left = left_by_line(line, root);
         least = left < least ? left : least;
     }
-    if (file)
-        fclose(file);
     return least;
 }
 

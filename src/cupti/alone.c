@@ -1,6 +1,7 @@
 /* Compares the threads in /proc with the list of those that are not the application's. */
 #include "cupti/alone.h"
 
+#include "core/files.h"
 #include "core/strbuf.h"
 
 #include <dirent.h>
@@ -31,7 +32,7 @@ static bool is_listed(kprof_foreign_threads *list, long id)
  * is compared with the folder's link count, which is the number of threads plus 2. */
 static bool are_others_listed(kprof_foreign_threads *list, long own, long *other)
 {
-    DIR *threads = opendir(THREADS);
+    KPROF_AUTO_CLOSEDIR DIR *threads = opendir(THREADS);
     struct stat folder;
     size_t seen = 0;
     bool seen_own = false, listed = threads != NULL;
@@ -45,10 +46,7 @@ static bool are_others_listed(kprof_foreign_threads *list, long own, long *other
         if (!listed)
             *other = id;
     }
-    listed = listed && seen_own && fstat(dirfd(threads), &folder) == 0 && folder.st_nlink == seen + 2;
-    if (threads)
-        closedir(threads);
-    return listed;
+    return listed && seen_own && fstat(dirfd(threads), &folder) == 0 && folder.st_nlink == seen + 2;
 }
 
 void kprof_thread_find_list(void)

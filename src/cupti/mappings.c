@@ -1,6 +1,7 @@
 /* Reads /proc/thread-self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024 /path". /proc/self/maps is
  * empty once the first thread of the process has ended. */
 #include "cupti/mappings.h"
+#include "core/files.h"
 #include "core/strbuf.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ typedef struct mapping {
 /* Does any mapping satisfy `is_wanted`? True also when none can be read. */
 static bool any_mapping(bool (*is_wanted)(const char *line, const void *user), const void *user)
 {
-    FILE *file = fopen("/proc/thread-self/maps", "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen("/proc/thread-self/maps", "re");
     KPROF_AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     bool found = !file, empty = true;
@@ -31,8 +32,6 @@ static bool any_mapping(bool (*is_wanted)(const char *line, const void *user), c
         found = is_wanted(line, user);
         empty = false;
     }
-    if (file)
-        fclose(file);
     return found || empty;
 }
 
@@ -103,7 +102,7 @@ bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end)
     uint64_t entries[PAGES_AT_ONCE], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t page = *begin / page_bytes, last = (*end + page_bytes - 1) / page_bytes;
     page_run run = {0};
-    int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+    KPROF_AUTO_CLOSE int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
     bool readable = file >= 0, goes_on = readable;
     while (goes_on && page < last) {
         uint64_t wanted = last - page < PAGES_AT_ONCE ? last - page : PAGES_AT_ONCE;
@@ -113,8 +112,6 @@ bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end)
         goes_on = readable && extend(&run, page, entries, count);
         page += count;
     }
-    if (file >= 0)
-        close(file);
     if (!readable)
         return *begin < *end;
     if (run.next > 0 && run.first * page_bytes > *begin)

@@ -114,14 +114,11 @@ static kprof_status ask_driver(const kprof_driver_api *driver, kprof_probe *out)
 
 static bool append_file(kprof_strbuf *key, const char *path)
 {
-    FILE *file = fopen(path, "re");
+    KPROF_AUTO_FCLOSE FILE *file = fopen(path, "re");
     char line[512];
     while (file && fgets(line, sizeof line, file))
         kprof_strbuf_puts(key, line);
-    if (!file)
-        return false;
-    fclose(file);
-    return true;
+    return file != NULL;
 }
 
 /* The key names all that the answer depends on: the driver, the GPUs on their buses, and which of them the application

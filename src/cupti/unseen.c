@@ -64,7 +64,7 @@ static bool add(thread_list *list, long id, uint64_t ran_ns)
 static bool list_threads(thread_list *out)
 {
     const long own = syscall(SYS_gettid);
-    DIR *threads = opendir(THREADS);
+    KPROF_AUTO_CLOSEDIR DIR *threads = opendir(THREADS);
     bool added = threads != NULL;
     uint64_t ran_ns;
     for (struct dirent *entry; added && (entry = readdir(threads));) {
@@ -72,8 +72,6 @@ static bool list_threads(thread_list *out)
         if (id > 0 && id != own && read_time(id, &ran_ns))
             added = add(out, id, ran_ns);
     }
-    if (threads)
-        closedir(threads);
     return added;
 }
 

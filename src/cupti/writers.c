@@ -2,6 +2,7 @@
  * own because its test links it without CUDA. */
 #include "cupti/writers.h"
 
+#include "core/files.h"
 #include "core/strbuf.h"
 #include "cupti/mappings.h"
 
@@ -20,7 +21,7 @@ static const char *const device_files[] = {"/dev/infiniband/", "/dev/hfi1",   "/
 /* Is a descriptor's file one of those? True also when the folder cannot be read. */
 static bool has_one_of(const char *const *beginnings, const char *folder)
 {
-    DIR *descriptors = opendir(folder);
+    KPROF_AUTO_CLOSEDIR DIR *descriptors = opendir(folder);
     bool found = !descriptors;
     for (struct dirent *entry; !found && (entry = readdir(descriptors));) {
         char target[64];
@@ -28,8 +29,6 @@ static bool has_one_of(const char *const *beginnings, const char *folder)
         target[length < 0 ? 0 : length] = '\0';
         found = kprof_begins_with_one(target, beginnings);
     }
-    if (descriptors)
-        closedir(descriptors);
     return found;
 }
 

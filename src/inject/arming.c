@@ -3,6 +3,7 @@
 #include "inject/arming.h"
 
 #include "core/control.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "inject/batch.h"
@@ -287,11 +288,9 @@ static bool look(int folder)
 static void remove_switch(void)
 {
     const char *reason;
-    const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
-    if (folder < 0)
-        return;
-    kprof_control_remove(folder, getpid());
-    close(folder);
+    KPROF_AUTO_CLOSE const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    if (folder >= 0)
+        kprof_control_remove(folder, getpid());
 }
 
 static void *listen(void *unused)
@@ -333,7 +332,7 @@ kprof_status kprof_arming_start(void)
     kprof_process *process = &kprof_engine.process;
     const char *reason = NULL;
     pthread_t thread;
-    const int folder = kprof_folder_open(process->session_dir, &reason);
+    KPROF_AUTO_CLOSE const int folder = kprof_folder_open(process->session_dir, &reason);
     if (folder >= 0)
         reason = kprof_control_make(folder, getpid());
     if (!reason && !(the_arming.mapping = kprof_control_map(folder, getpid())))
@@ -351,8 +350,6 @@ kprof_status kprof_arming_start(void)
         else
             status = kprof_fail(KPROF_NO_MEMORY, "no thread to be had for kprof ctl");
     }
-    if (folder >= 0)
-        close(folder);
     if (status != KPROF_OK)
         remove_switch();
     return status;

@@ -57,7 +57,7 @@ static const char *write_bytes(int fd, const void *bytes, size_t size)
 static const char *write_file(const void *bytes, size_t size, char *name, size_t name_size)
 {
     const char *reason = "too many files";
-    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     int fd = folder >= 0 ? create_file(folder, name, name_size, &reason) : -1;
     if (fd >= 0) {
         reason = write_bytes(fd, bytes, size);
@@ -66,8 +66,6 @@ static const char *write_file(const void *bytes, size_t size, char *name, size_t
         if (reason)
             unlinkat(folder, name, 0);
     }
-    if (folder >= 0)
-        close(folder);
     return reason;
 }
 

@@ -1,6 +1,7 @@
 /* A file tells the command line which signals would end the process: in /proc it sees only that there is a handler. */
 #include "inject/ending.h"
 
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/monotonic.h"
 #include "inject/engine.h"
@@ -34,24 +35,18 @@ static void publish(uint64_t signals)
 {
     const char *reason;
     char name[64];
-    int folder = open_folder(name, sizeof name);
-    int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_WRONLY | O_CREAT, &reason) : -1;
-    if (fd >= 0) {
+    KPROF_AUTO_CLOSE int folder = open_folder(name, sizeof name);
+    KPROF_AUTO_CLOSE int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_WRONLY | O_CREAT, &reason) : -1;
+    if (fd >= 0)
         (void)!pwrite(fd, &signals, sizeof signals, 0);
-        close(fd);
-    }
-    if (folder >= 0)
-        close(folder);
 }
 
 void kprof_ending_before_exec(void)
 {
     char name[64];
-    int folder = atomic_load(&ending.stands_in) ? open_folder(name, sizeof name) : -1;
-    if (folder < 0)
-        return;
-    (void)unlinkat(folder, name, 0);
-    close(folder);
+    KPROF_AUTO_CLOSE int folder = atomic_load(&ending.stands_in) ? open_folder(name, sizeof name) : -1;
+    if (folder >= 0)
+        (void)unlinkat(folder, name, 0);
 }
 
 void kprof_ending_prepare(int (*decide)(int number, const void *thread))

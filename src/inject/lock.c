@@ -69,13 +69,9 @@ static int open_line(size_t gpu)
 {
     const char *reason;
     char name[64];
-    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
-    if (folder < 0)
-        return -1;
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     snprintf(name, sizeof name, "gpu.%s.line", the_lock.gpus[gpu]);
-    int fd = kprof_folder_open_file(folder, name, O_RDWR | O_CREAT, &reason);
-    close(folder);
-    return fd;
+    return folder < 0 ? -1 : kprof_folder_open_file(folder, name, O_RDWR | O_CREAT, &reason);
 }
 
 /* Is the descriptor still that of the line? */
@@ -387,22 +383,14 @@ bool kprof_lock_is_wanted(void)
 bool kprof_lock_is_asked(void)
 {
     const char *reason;
-    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
-    if (folder < 0)
-        return false;
-    bool is_asked = faccessat(folder, KPROF_CLOSE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-    close(folder);
-    return is_asked;
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    return folder >= 0 && faccessat(folder, KPROF_CLOSE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 kprof_owner kprof_lock_owner(bool *is_gone)
 {
     const char *reason;
-    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     *is_gone = folder < 0 && errno == ENOENT;
-    if (folder < 0)
-        return KPROF_OWNER_UNKNOWN;
-    kprof_owner owner = kprof_folder_owner(folder);
-    close(folder);
-    return owner;
+    return folder < 0 ? KPROF_OWNER_UNKNOWN : kprof_folder_owner(folder);
 }

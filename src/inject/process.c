@@ -3,6 +3,7 @@
 #include "inject/process.h"
 
 #include "core/control.h"
+#include "core/files.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -61,12 +62,9 @@ static void tell_switch(void)
 {
     kprof_control control;
     const char *reason;
-    const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
-    if (folder < 0)
-        return;
-    if (kprof_control_read(folder, getpid(), &control))
+    KPROF_AUTO_CLOSE const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    if (folder >= 0 && kprof_control_read(folder, getpid(), &control))
         (void)kprof_control_answer(folder, getpid(), control.answered, KPROF_CONTROL_FAILED);
-    close(folder);
 }
 
 void kprof_process_disarm(kprof_status status, const char *reason)

@@ -20,13 +20,12 @@ enum { MAX_FILE = 1 << 20, MAX_FILES = 1024, MAX_ALIASES = 8192, MAX_WORDS = 819
 /* Read a regular file; anything else might keep kprof waiting, or never end. */
 static kprof_status read_file(const char *path, kprof_strbuf *out)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    KPROF_AUTO_CLOSE const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return kprof_fail(KPROF_BAD_METRICSET, "%s: cannot be opened: %s", path, strerror(errno));
     struct stat info;
     const bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
     const bool is_read = is_file && kprof_read_whole(fd, MAX_FILE, out), is_long = errno == EFBIG;
-    close(fd);
     if (!is_file)
         return kprof_fail(KPROF_BAD_METRICSET, "%s: is not a regular file; remove it or give it another name", path);
     if (!is_read && is_long)

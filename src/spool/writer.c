@@ -179,12 +179,11 @@ static const char *start_file(kprof_spool_writer *writer, const char *dir)
 {
     const char *reason;
     kprof_strbuf path = KPROF_STRBUF_INIT;
-    int folder = kprof_folder_open(dir, &reason);
+    KPROF_AUTO_CLOSE int folder = kprof_folder_open(dir, &reason);
     if (folder < 0)
         return reason;
     writer->fd = create_file(folder, dir, &path, &reason);
     writer->path = kprof_strbuf_take(&path);
-    close(folder);
     struct stat info;
     if (writer->fd < 0)
         return reason;
