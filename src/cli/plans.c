@@ -67,12 +67,13 @@ static void keep_error(void *user, kprof_log_level level, const char *message)
         (void)kprof_strlist_add(user, message);
 }
 
-/* Is it a metric of another chip? */
-static bool is_known_elsewhere(const kprof_catalog *catalog, const char *word)
+/* Does the chip lack a metric that another chip has? */
+static bool is_missing(const kprof_catalog *catalog, kprof_host *own, const char *word)
 {
     KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     bool is_known = false;
-    const bool are_known = kprof_host_chips(&chips) == KPROF_OK;
+    const bool are_known =
+        kprof_metrics_check(catalog, own, word) == KPROF_UNKNOWN_NAME && kprof_host_chips(&chips) == KPROF_OK;
     for (size_t i = 0; i < chips.count && are_known && !is_known; i++) {
         kprof_host *host = NULL;
         is_known = kprof_host_open(chips.items[i], NULL, &host) == KPROF_OK &&
@@ -88,28 +89,31 @@ typedef struct parted {
     kprof_strlist left_out;
 } parted;
 
+/* Part the metrics of a selection; is anything left to collect? */
+static bool part_selection(const kprof_catalog *catalog, kprof_host *host, const kprof_selection *selection,
+                           parted *out)
+{
+    const kprof_selection *kept = &out->kept;
+    kprof_selection_copy(selection, &out->kept);
+    kprof_strlist_free(&out->kept.metrics);
+    for (size_t i = 0; i < selection->metrics.count; i++) {
+        const char *word = selection->metrics.items[i];
+        kprof_strlist_add(is_missing(catalog, host, word) ? &out->left_out : &out->kept.metrics, word);
+    }
+    return out->left_out.count > 0 && kept->sets.count + kept->sections.count + kept->metrics.count > 0;
+}
+
 /* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
 static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
 {
     KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
     parted parts = {0};
-    const kprof_selection *kept = &parts.kept;
     kprof_status status =
         KPROF_HEAR(keep_error, &errors, kprof_plan_make(plans->catalog, selection, out->host, &out->plan));
     const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
-    if (status == KPROF_UNKNOWN_NAME && asked > 1) {
-        kprof_selection_copy(selection, &parts.kept);
-        kprof_strlist_free(&parts.kept.metrics);
-        for (size_t i = 0; i < selection->metrics.count; i++) {
-            const char *word = selection->metrics.items[i];
-            const bool is_missing =
-                KPROF_MUTE(kprof_metrics_check(plans->catalog, out->host, word)) == KPROF_UNKNOWN_NAME &&
-                KPROF_MUTE(is_known_elsewhere(plans->catalog, word));
-            kprof_strlist_add(is_missing ? &parts.left_out : &parts.kept.metrics, word);
-        }
-    }
-    if (parts.left_out.count > 0 && kept->sets.count + kept->sections.count + kept->metrics.count > 0)
-        status = KPROF_MUTE(kprof_plan_make(plans->catalog, kept, out->host, &out->plan));
+    if (status == KPROF_UNKNOWN_NAME && asked > 1 &&
+        KPROF_MUTE(part_selection(plans->catalog, out->host, selection, &parts)))
+        status = KPROF_MUTE(kprof_plan_make(plans->catalog, &parts.kept, out->host, &out->plan));
     for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)
         kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
     for (size_t i = 0; i < parts.left_out.count && status == KPROF_OK; i++)

@@ -193,8 +193,9 @@ void kprof_session_note_free(kprof_session_note *note)
 void kprof_session_ask_to_close(const kprof_session *session, bool wanted)
 {
     const char *reason;
-    KPROF_AUTO_CLOSE int fd =
-        wanted ? kprof_folder_open_file(session->folder, KPROF_CLOSE_FILE, O_WRONLY | O_CREAT, &reason) : -1;
+    int fd = wanted ? kprof_folder_open_file(session->folder, KPROF_CLOSE_FILE, O_WRONLY | O_CREAT, &reason) : -1;
+    if (fd >= 0)
+        close(fd);
     if (!wanted)
         unlinkat(session->folder, KPROF_CLOSE_FILE, 0);
 }
