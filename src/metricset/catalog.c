@@ -132,12 +132,14 @@ static kprof_status load_words(kprof_catalog *catalog, const kprof_json_place *p
 {
     struct whole {
         char *id, *name, *help;
+        bool of_names;
         kprof_page_word *words;
         size_t count;
     } file = {.words = NULL};
     KPROF_JSON_FIELDS(fields, KPROF_JSON_FIELD(struct whole, "id", TEXT, id, .is_needed = true),
                       KPROF_JSON_FIELD(struct whole, "name", TEXT, name, .is_needed = true),
                       KPROF_JSON_FIELD(struct whole, "help", TEXT, help),
+                      KPROF_JSON_FIELD(struct whole, "of_names", FLAG, of_names),
                       KPROF_JSON_LIST(struct whole, "words", words, count, read_word, kprof_page_word));
     kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
     KPROF_THEN(status, kprof_json_read(place, value, fields, &file));
@@ -145,8 +147,8 @@ static kprof_status load_words(kprof_catalog *catalog, const kprof_json_place *p
     if (status == KPROF_OK && catalog->word_count + file.count > MAX_WORDS)
         status = kprof_fail(KPROF_BAD_METRICSET, "words/%s.json: there are more than %d words", file.id, MAX_WORDS);
     for (size_t i = 0; i < file.count && status == KPROF_OK; i++) {
-        KPROF_POOL_ADD(&catalog->pool, catalog->words, catalog->word_count);
-        catalog->words[catalog->word_count - 1] = file.words[i];
+        file.words[i].of_names = file.of_names;
+        *KPROF_POOL_ADD(&catalog->pool, catalog->words, catalog->word_count) = file.words[i];
     }
     return status;
 }

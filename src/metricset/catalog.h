@@ -11,10 +11,11 @@ typedef struct kprof_set_definition {
     int order;
 } kprof_set_definition;
 
-/* A word or a heading that pages show. */
+/* A word or a heading that pages show, or a part of metrics' names. */
 typedef struct kprof_page_word {
     char **words; /* NULL-terminated */
     char *meaning;
+    bool of_names;
 } kprof_page_word;
 
 struct kprof_catalog {

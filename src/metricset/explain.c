@@ -51,85 +51,58 @@ static bool is_meant(const explainer *by, const char *name)
     return kprof_metric_base_length(name) == length && strncmp(by->out->metric, name, length) == 0;
 }
 
-/* Words for the parts of a name: the hardware that counts it, the rollup over its instances, and the submetric. */
-static const struct {
-    const char *part, *meaning;
-} meanings[] = {
-    {"gpu", "the whole GPU"},
-    {"gpc", "a graphics processing cluster: a group of SMs"},
-    {"tpc", "a pair of SMs"},
-    {"sm", "a streaming multiprocessor"},
-    {"smsp", "a quarter of an SM: one scheduler with its pipes"},
-    {"idc", "the cache of indexed constants of an SM"},
-    {"l1tex", "the L1 and texture cache of an SM"},
-    {"gcc", "the cache of constants and instructions of a GPC"},
-    {"lts", "a slice of the L2 cache"},
-    {"lrc", "the stage that joins requests before L2"},
-    {"syslts", "a slice of L2 for memory of the system"},
-    {"fbpa", "a controller of DRAM"},
-    {"dram", "device memory"},
-    {"dramc", "a controller of DRAM"},
-    {"mcc", "the memory that CPU and GPU share"},
-    {"fe", "the front end, which takes commands"},
-    {"gr", "the graphics and compute engine"},
-    {"ctc", "the link between chips"},
-    {"pcie", "PCI Express"},
-    {"nvlrx", "what NVLink receives"},
-    {"nvltx", "what NVLink sends"},
-    {"launch", "known from the launch itself"},
-    {"device", "known of the device itself"},
-    {"derived", "computed by kprof from other metrics"},
-    {"timeline", "computed by kprof from samples over time"},
-    {"sum", "added up over all instances of the unit"},
-    {"avg", "the average of the instances of the unit"},
-    {"max", "the greatest of the instances of the unit"},
-    {"min", "the least of the instances of the unit"},
-    {"ratio", "one count divided by another"},
-    {"pct", "per cent"},
-    {"max_rate", "the greatest value that it can have"},
-    {"per_second", "for each second of the launch"},
-    {"per_cycle_active", "for each cycle in which the unit had work"},
-    {"per_cycle_elapsed", "for each cycle of the launch"},
-    {"peak_sustained", "the most that the unit can sustain in each cycle"},
-    {"peak_sustained_active", "the most that the unit could sustain while it had work"},
-    {"peak_sustained_elapsed", "the most that the unit could sustain during the launch"},
-    {"pct_of_peak_sustained_active", "per cent of what the unit could sustain while it had work"},
-    {"pct_of_peak_sustained_elapsed", "per cent of what the unit could sustain during the launch"},
-};
-
-static void add_part(kprof_explanation *out, const char *text, size_t length)
+static bool is_same(const char *name, const char *word)
 {
+    return strcasecmp(name, word) == 0;
+}
+
+/* The meaning of a word of pages, or of a part of metrics' names, in the last file that has it, as that stands over
+ * earlier ones; NULL: no file has it. */
+static const char *find_meaning(const kprof_catalog *catalog, const char *word, bool of_names,
+                                bool (*is_so)(const char *, const char *))
+{
+    for (size_t i = catalog->word_count; i-- > 0;)
+        for (char **name = catalog->words[i].words; name && *name && catalog->words[i].of_names == of_names; name++)
+            if (is_so(*name, word))
+                return catalog->words[i].meaning;
+    return NULL;
+}
+
+/* A part of a name: the hardware that counts the metric, the rollup over its instances, or the submetric. */
+static void add_part(const explainer *by, const char *text, size_t length)
+{
+    kprof_explanation *out = by->out;
     kprof_name_part *part = KPROF_POOL_ADD(&out->pool, out->parts, out->part_count);
     part->part = kprof_pool_keep(&out->pool, kprof_strndup(text, length));
-    for (size_t i = 0; i < COUNT_OF(meanings) && !part->meaning; i++)
-        part->meaning = strcmp(meanings[i].part, part->part) == 0 ? meanings[i].meaning : NULL;
+    part->meaning = find_meaning(by->catalog, part->part, true, is_same);
 }
 
 /* Add each part of the suffix that is not there yet. */
-static void split_suffix(kprof_explanation *out, const char *name)
+static void split_suffix(const explainer *by, const char *name)
 {
+    const kprof_explanation *out = by->out;
     for (const char *suffix = name + kprof_metric_base_length(name); *suffix == '.';) {
         const size_t length = strcspn(suffix + 1, ".");
         const bool is_there =
             KPROF_ANY(i, out->part_count,
                       strlen(out->parts[i].part) == length && memcmp(out->parts[i].part, suffix + 1, length) == 0);
         if (!is_there)
-            add_part(out, suffix + 1, length);
+            add_part(by, suffix + 1, length);
         suffix += 1 + length;
     }
 }
 
 /* "TPC.TriageCompute.sm__cycles_active.avg" is counted in an SM. */
-static void split_name(kprof_explanation *out)
+static void split_name(const explainer *by)
 {
-    const char *name = out->metric, *counter = strstr(name, "__");
+    const char *name = by->out->metric, *counter = strstr(name, "__");
     if (!counter)
         return;
     const char *unit = counter;
     while (unit > name && unit[-1] != '.')
         unit--;
-    add_part(out, unit, (size_t)(counter - unit));
-    split_suffix(out, name);
+    add_part(by, unit, (size_t)(counter - unit));
+    split_suffix(by, name);
 }
 
 /* Rooflines of one section share their roofs. */
@@ -330,7 +303,7 @@ static kprof_status list_full_names(explainer *by)
         if (status == KPROF_OK) {
             name->name = copy(by, names.items[i]);
             name->unit = copy(by, unit);
-            split_suffix(out, names.items[i]);
+            split_suffix(by, names.items[i]);
         }
         kprof_metric_info_free(&info);
     }
@@ -490,7 +463,7 @@ static void explain_made_number(explainer *by, const kprof_made_number *number)
     out->unit = copy(by, number->unit);
     out->description = copy(by, number->description);
     out->help = kprof_pool_keep(&out->pool, kprof_strbuf_take(&help));
-    split_name(out);
+    split_name(by);
     find_sets(by);
 }
 
@@ -502,7 +475,7 @@ static kprof_status explain_metric(explainer *by, const char *word)
     const bool is_of_chip = by->host && !launch && !out->formula && kprof_host_has_metric(by->host, out->metric);
     by->is_base = out->metric[kprof_metric_base_length(out->metric)] == '\0' && !launch && !out->formula &&
                   strncmp(out->metric, "derived__", 9) != 0;
-    split_name(out);
+    split_name(by);
     kprof_status status = KPROF_OK;
     if (launch) {
         out->kind = "launch";
@@ -603,27 +576,11 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     return KPROF_OK;
 }
 
-static bool is_same(const char *name, const char *word)
-{
-    return strcasecmp(name, word) == 0;
-}
-
-/* The last file's, as it stands over earlier ones; NULL: no file has the word. */
-static const char *find_meaning(const kprof_catalog *catalog, const char *word,
-                                bool (*is_so)(const char *, const char *))
-{
-    for (size_t i = catalog->word_count; i-- > 0;)
-        for (char **name = catalog->words[i].words; name && *name; name++)
-            if (is_so(*name, word))
-                return catalog->words[i].meaning;
-    return NULL;
-}
-
 /* Return what a word of the pages means that no metric and no finding has for a name. */
 static const char *meaning_of(const kprof_catalog *catalog, const char *word)
 {
-    const char *meaning = find_meaning(catalog, word, is_same);
-    meaning = meaning ? meaning : find_meaning(catalog, word, is_called);
+    const char *meaning = find_meaning(catalog, word, false, is_same);
+    meaning = meaning ? meaning : find_meaning(catalog, word, false, is_called);
     return meaning ? meaning : kprof_instruction_label_help(word);
 }
 
