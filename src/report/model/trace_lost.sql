@@ -1,8 +1,9 @@
 -- SQL of trace_lost.c; cmake/sql.cmake tells how texts stand for others.
 
--- gpu_busy: span is without kprof's times; busy, kernels and memory are ns of each; latency is the median from
--- call to kernel; depth and most_depth count kernels that were asked for and had not begun, as another one was asked
--- for. trace_gap: until host_ns the thread had not asked for what ended the gap.
+-- gpu_busy: span is without kprof's times; busy, kernels and memory are ns of each; latency is the median from call to
+-- kernel; depth and most_depth count kernels that were asked for and had not begun, as another one was asked for.
+-- gpu_idle_part: gaps by cause, once for each device or more often. trace_gap: until host_ns the thread had not asked
+-- for what ended the gap.
 # TABLES
 CREATE TEMP TABLE gpu_busy(device INTEGER PRIMARY KEY, span REAL, busy REAL, kernels REAL, memory REAL, kernel_count
 INTEGER, latency REAL, depth REAL, most_depth INTEGER);
@@ -12,17 +13,26 @@ INTEGER, thread INTEGER, host_ns INTEGER)
 
 # ROWS
 SELECT device, start_ns, end_ns, k, process_id, thread, call_ns, return_ns, 0 FROM temp.trace_work
-UNION ALL SELECT device, start_ns, end_ns, NULL, process_id, thread, NULL, NULL, 1
+UNION ALL SELECT device, start_ns, end_ns, NULL, process_id, thread, start_ns, NULL, 1
 FROM temp.trace_own ORDER BY 1, 2, 3
 
-# ASKED
-SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL
-ORDER BY 1, 2
+# QUEUES
+SELECT device, call_ns, 1 FROM temp.trace_work WHERE k AND call_ns IS NOT NULL
+UNION ALL SELECT device, max(call_ns, start_ns), -1 FROM temp.trace_work WHERE k AND call_ns IS NOT NULL
+ORDER BY 1, 2, 3
 
+# SET_DEPTH
+UPDATE temp.gpu_busy SET depth=?2, most_depth=?3 WHERE device=?1
+
+-- 2*id: a gap begins; 2*id+1: its thread asks for what ends it.
 # POINTS
 SELECT process_id, thread, start_ns, 2*id, device, start_ns, host_ns, end_ns FROM temp.trace_gap
 UNION ALL SELECT process_id, thread, host_ns, 2*id+1, device, start_ns, host_ns, end_ns
 FROM temp.trace_gap ORDER BY 1, 2, 3
+
+# GPU_IDLE
+CREATE TEMP TABLE gpu_idle AS SELECT device, cause, total(ns) AS ns, CAST(total(gaps) AS INTEGER) AS gaps,
+max(longest_ns) AS longest_ns FROM temp.gpu_idle_part GROUP BY device, cause
 
 # CALLS
 SELECT process_id, thread, start_ns, end_ns, class FROM trace_call JOIN temp.call_class c ON c.id=name_id
