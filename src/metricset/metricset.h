@@ -46,9 +46,8 @@ typedef struct kprof_alias kprof_alias;
 size_t kprof_catalog_alias_count(const kprof_catalog *catalog);
 const kprof_alias *kprof_catalog_alias(const kprof_catalog *catalog, size_t index); /* in the order of the files */
 const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const char *name); /* NULL: there is none */
-/* Return the metric that somebody who wrote `word` probably meant, or NULL. It has the same text under a related unit,
- * which is what stands before "__"; else it is of the same unit; of another one only if no name has that unit, and its
- * spelling is near. */
+/* Return the metric that somebody who wrote `word` probably meant, or NULL: the one that has most of its words, in any
+ * order, under the same unit, which is what stands before "__", or under a related one. */
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count);
 /* The id of a section; NULL where there is none of that id or alias. */
 const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *id_or_alias);

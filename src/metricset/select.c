@@ -222,161 +222,90 @@ static size_t unit_length(const char *metric)
     return end ? (size_t)(end - metric) : 0;
 }
 
-/* "dram__bytes" is of the unit dram, and "gpu__dram_throughput" is about it. */
-static bool is_of_unit(const char *metric, const char *unit, size_t length)
-{
-    const size_t own = unit_length(metric);
-    if (own == 0)
-        return false;
-    const char *rest = metric + own + 2;
-    return (own == length && strncasecmp(metric, unit, length) == 0) ||
-           (strncasecmp(rest, unit, length) == 0 && rest[length] == '_');
-}
-
-static bool has_near_unit(const char *metric, const char *unit)
-{
-    char own[64];
-    snprintf(own, sizeof own, "%.*s", (int)unit_length(metric), metric);
-    return kprof_nearest_spelling(unit, (const char *const[]){own}, 1) != NULL;
-}
-
-/* Does the metric belong to the whole GPU, to a part of the unit, the unit around it, or one of nearly its spelling? */
+/* Does the metric belong to the whole GPU, to a part of the unit, the unit around it, or one of nearly its spelling, or
+ * is it about the unit, as "gpu__dram_throughput" is about dram? */
 static bool has_related_unit(const char *metric, const char *unit)
 {
-    const size_t own = unit_length(metric), length = strlen(unit);
-    return (own == 3 && strncasecmp(metric, "gpu", own) == 0) ||
-           (own == 3 && strncasecmp(metric, "lts", own) == 0 && strcasecmp(unit, "l2") == 0) ||
-           strncasecmp(metric, unit, own < length ? own : length) == 0 || has_near_unit(metric, unit);
+    char own[64];
+    const size_t own_length = unit_length(metric), length = strlen(unit);
+    if (own_length == 0)
+        return false;
+    snprintf(own, sizeof own, "%.*s", (int)own_length, metric);
+    return strcasecmp(own, "gpu") == 0 || (strcasecmp(own, "lts") == 0 && strcasecmp(unit, "l2") == 0) ||
+           strncasecmp(own, unit, own_length < length ? own_length : length) == 0 ||
+           kprof_nearest_spelling(unit, (const char *const[]){own}, 1);
 }
 
-/* The name that has the word's text under a related unit: "gpu__dram_throughput" for "dram__throughput", and
- * "smsp__warps_eligible" for "sm__warps_eligible". */
-static const char *under_related_unit(const char *word, const char *unit, const char *const *names, size_t count)
+/* The words of a name behind its unit: "bytes", "read" and "sum" of "dram__bytes_read.sum". */
+enum { WORDS_MAX = 24 };
+typedef struct name_words {
+    char items[WORDS_MAX][40];
+    size_t count;
+} name_words;
+
+static void split_words(const char *name, name_words *out)
 {
-    const size_t length = unit_length(word);
-    const char *text = word + length + 2, *found = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const size_t own = unit_length(names[i]);
-        const char *rest = own > 0 ? names[i] + own + 2 : "";
-        if (is_of_unit(names[i], unit, length) && strlen(rest) > length && strcasecmp(rest + length + 1, text) == 0)
-            return names[i];
-        if (!found && own > 0 && strcasecmp(rest, text) == 0 && has_related_unit(names[i], unit))
-            found = names[i];
-    }
-    return found;
-}
-
-enum { TYPES_MAX = 8 };
-
-/* A part of a name that has a number: "fp16" of "sm__ops_path_tensor_src_fp16_dst_fp32". */
-typedef struct number_part {
-    const char *at;
-    size_t length;
-    bool is_known; /* other names have it, so that it is no misspelling */
-} number_part;
-
-/* Find these parts behind the unit of a name; the number of them. */
-static size_t find_number_parts(const char *name, number_part parts[TYPES_MAX])
-{
-    size_t count = 0;
-    for (const char *at = name + unit_length(name); *at && count < TYPES_MAX; at += *at != '\0') {
+    out->count = 0;
+    for (const char *at = name + unit_length(name); *(at += strspn(at, "_.")) && out->count < WORDS_MAX;) {
         const size_t length = strcspn(at, "_.");
-        if (strcspn(at, "0123456789") < length)
-            parts[count++] = (number_part){at, length, false};
+        snprintf(out->items[out->count++], sizeof *out->items, "%.*s", (int)length, at);
         at += length;
     }
-    return count;
 }
 
-static void note_known_parts(const char *name, number_part *parts, size_t count)
+static bool has_word(const name_words *words, const char *word)
 {
-    for (size_t i = 0; i < count; i++) {
-        const char *found = parts[i].is_known ? NULL : strstr(name, "_");
-        while (found && (strncmp(found + 1, parts[i].at, parts[i].length) != 0 ||
-                         (found[1 + parts[i].length] && found[1 + parts[i].length] != '_')))
-            found = strstr(found + 1, "_");
-        parts[i].is_known = parts[i].is_known || found;
+    return KPROF_ANY(i, words->count, strcasecmp(words->items[i], word) == 0);
+}
+
+/* Is one of them nearly spelled so, or are two without the "_" between them? */
+static bool has_near_word(const name_words *words, const char *word)
+{
+    bool has = false;
+    for (size_t i = 0; i < words->count && !has; i++) {
+        const char *item = words->items[i], *next = i + 1 < words->count ? words->items[i + 1] : "";
+        const size_t length = strlen(item);
+        has = kprof_nearest_spelling(word, &item, 1) ||
+              (strncasecmp(word, item, length) == 0 && strcasecmp(word + length, next) == 0);
     }
+    return has;
 }
 
-/* "src_bf16" is another precision than "src_fp16", and no misspelling of it. */
-static bool has_other_number(const char *metric, const number_part *parts, size_t count)
+/* A name that somebody typed. */
+typedef struct typed_name {
+    const char *unit;
+    name_words words;
+    bool has_slip; /* no other name has one of its words with digits: "fp31" is a slip, and "fp16" is not "bf16" */
+} typed_name;
+
+static bool has_digit(const char *word)
 {
-    number_part own[TYPES_MAX];
-    const size_t own_count = find_number_parts(metric, own);
-    for (size_t i = 0; i < count && i < own_count; i++) {
-        const bool is_same = own[i].length == parts[i].length && memcmp(own[i].at, parts[i].at, parts[i].length) == 0;
-        if (!is_same && parts[i].is_known)
-            return true;
+    return strpbrk(word, "0123456789") != NULL;
+}
+
+/* How much another name differs, in whatever order its words stand; SIZE_MAX: too much to be meant. */
+static size_t difference(const typed_name *typed, const char *name)
+{
+    enum { OTHER_UNIT = 2, NEAR = 1, MISSING = 3, FURTHER = 1 };
+    name_words own;
+    const size_t length = unit_length(name);
+    const bool is_of_unit = length == strlen(typed->unit) && strncasecmp(name, typed->unit, length) == 0;
+    size_t cost = is_of_unit ? 0 : OTHER_UNIT, missing = 0;
+    if (!is_of_unit && !has_related_unit(name, typed->unit))
+        return SIZE_MAX;
+    split_words(name, &own);
+    for (size_t i = 0; i < own.count; i++)
+        if (!typed->has_slip && has_digit(own.items[i]) && !has_word(&typed->words, own.items[i]))
+            return SIZE_MAX;
+    for (size_t i = 0; i < typed->words.count; i++) {
+        const bool is_there = has_word(&own, typed->words.items[i]);
+        const bool is_near = !is_there && has_near_word(&own, typed->words.items[i]);
+        missing += !is_there && !is_near;
+        cost += is_near ? NEAR : 0;
     }
-    return false;
-}
-
-/* The longest name that the word begins with, less some of its last parts. */
-static const char *beginning_of(const char *word, const char *const *names, size_t count)
-{
-    const char *found = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const size_t length = strlen(names[i]);
-        if (strncmp(names[i], word, length) == 0 && word[length] == '_' && (!found || length > strlen(found)))
-            found = names[i];
-    }
-    return found;
-}
-
-static bool has_word(const char *name, const char *word, size_t length)
-{
-    for (const char *at = name; *at; at += strspn(at, "_")) {
-        const size_t own = strcspn(at, "_");
-        if (own == length && strncasecmp(at, word, length) == 0)
-            return true;
-        at += own;
-    }
-    return false;
-}
-
-/* Find the name of the same unit with the same words in another order: "dram__bytes_write" for "dram__write_bytes". */
-static const char *in_another_order(const char *word, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        bool is_same = is_of_unit(names[i], word, unit_length(word)) && strlen(names[i]) == strlen(word);
-        for (const char *at = word; is_same && *at; at += strspn(at, "_")) {
-            const size_t length = strcspn(at, "_");
-            is_same = has_word(names[i], at, length);
-            at += length;
-        }
-        if (is_same)
-            return names[i];
-    }
-    return NULL;
-}
-
-/* Find the shortest name that begins with the word, or else the shortest that has its text: "lts__t_sector_hit_rate"
- * for "lts__hit_rate". */
-static const char *longer_name(const char *word, const char *const *names, size_t count)
-{
-    const char *text = word + unit_length(word) + 1, *beginning = NULL, *having = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const char *at = strstr(names[i], text);
-        const bool has_text = at && strlen(text) > 4 && strchr("_.", at[strlen(text)]);
-        if (strncasecmp(names[i], word, strlen(word)) == 0)
-            beginning = beginning && strlen(beginning) <= strlen(names[i]) ? beginning : names[i];
-        else if (has_text)
-            having = having && strlen(having) <= strlen(names[i]) ? having : names[i];
-    }
-    return beginning ? beginning : having;
-}
-
-/* Do they differ by two letters at most, in one place, as "warp_active" and "warps_active" do? */
-static bool is_slip_of(const char *word, const char *name)
-{
-    const size_t length = strlen(word), other = strlen(name), shorter = length < other ? length : other;
-    size_t same = 0, end = 0;
-    while (same < shorter && word[same] == name[same])
-        same++;
-    while (end < shorter - same && word[length - end - 1] == name[other - end - 1])
-        end++;
-    return (length > other ? length : other) - same - end <= 2;
+    const size_t found = typed->words.count - missing;
+    cost += missing * MISSING + (own.count > found ? own.count - found : 0) * FURTHER;
+    return found > missing ? cost : SIZE_MAX;
 }
 
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count)
@@ -385,28 +314,25 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     if (length == 0)
         return kprof_nearest(word, names, count);
     KPROF_AUTO_FREE char *unit = kprof_strndup(word, length);
-    const char *same = in_another_order(word, names, count);
-    same = same ? same : under_related_unit(word, unit, names, count);
-    if (same)
-        return same;
     KPROF_AUTO_FREE const char **near = kprof_calloc(count + 1, sizeof *near);
-    number_part parts[TYPES_MAX];
-    const size_t part_count = find_number_parts(word, parts);
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        note_known_parts(names[i], parts, part_count);
-    for (size_t i = 0; i < count; i++)
-        if (is_of_unit(names[i], word, length) && !has_other_number(names[i], parts, part_count))
-            near[found++] = names[i];
-    const bool is_known = found > 0;
-    for (size_t i = 0; i < count && !is_known; i++)
-        if (has_near_unit(names[i], unit))
-            near[found++] = names[i];
-    const char *spelling = kprof_nearest_spelling(word, near, found);
-    const char *nearest = spelling && is_slip_of(word, spelling) ? spelling : longer_name(word, near, found);
-    nearest = nearest ? nearest : spelling;
-    nearest = nearest ? nearest : beginning_of(word, near, found);
-    return nearest ? nearest : kprof_nearest(word, near, found);
+    typed_name typed = {.unit = unit};
+    const char *best = NULL;
+    size_t least = SIZE_MAX, near_count = 0;
+    split_words(word, &typed.words);
+    for (size_t i = 0; i < typed.words.count; i++) {
+        const char *own = typed.words.items[i];
+        typed.has_slip = typed.has_slip || (has_digit(own) && !KPROF_ANY(k, count, strstr(names[k], own)));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t cost = difference(&typed, names[i]);
+        if (cost < least || (best && cost == least && strlen(names[i]) < strlen(best))) {
+            best = names[i];
+            least = cost;
+        }
+        if (unit_length(names[i]) == length && strncasecmp(names[i], word, length) == 0)
+            near[near_count++] = names[i];
+    }
+    return best ? best : kprof_nearest(word, near, near_count);
 }
 
 kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
