@@ -468,6 +468,25 @@ TEST(test_ptx)
     report = NULL;
 }
 
+/* A hash as a name leaves the table room for the rest, and stands in full once. */
+TEST(test_files_with_long_names)
+{
+    read_code("lengths_sm90.cubin", "lengths", false);
+    number("UPDATE code_file SET path='/tmp/c/9ceafe2987914e4d377816e34fc3daf773f79583.cubin.cu' RETURNING id");
+    kprof_ingest_free(ingest);
+    ingest = NULL;
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    const kprof_print_options options = {.page = KPROF_PAGE_SOURCE, .all_rows = true, .source_view = KPROF_VIEW_CUDA};
+    kprof_status status;
+    KPROF_AUTO_FREE char *text = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, "\n  9ceafe2987...83.cubin.cu:"));
+    assert_non_null(strstr(text, "\n  /tmp/c/9ceafe2987914e4d377816e34fc3daf773f79583.cubin.cu "));
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    report = NULL;
+}
+
 /* Of the texts that a cubin was linked from, those alone that a measured function is of. */
 TEST(test_ptx_of_linked_code)
 {

@@ -470,6 +470,7 @@ TEST(test_lines)
     expect_lines("Fits", 4, NAMES("Fits"));
     expect_lines("Some words here", 10, NAMES("Some words", "here"));
     expect_lines("l1tex__throughput.avg.pct", 20, NAMES("l1tex__throughput.", "avg.pct"));
+    expect_lines("Barrier 40 %", 10, NAMES("Barrier", "40 %"));
     expect_lines("abcdefgh", 3, NAMES("abc", "def", "gh"));
     expect_lines("gr\xc3\xbc\xc3\x9f dich", 4, NAMES("gr\xc3\xbc\xc3\x9f", "dich"));
     expect_lines("ab", 0, NAMES("a", "b"));

@@ -87,13 +87,19 @@ size_t kprof_text_width(const char *text)
     return width;
 }
 
+/* May a line end here? "13 %" stays together. */
+static bool is_gap(const char *text)
+{
+    return text[0] == ' ' && text[1] != '%';
+}
+
 size_t kprof_text_line(const char *text, size_t width)
 {
     size_t end = 0, columns = 0, space = 0, joint = 0;
     width = width ? width : 1;
     for (; text[end]; end++) {
         const bool begins = !kprof_utf8_continues(text[end]);
-        if (begins && text[end] == ' ')
+        if (begins && is_gap(text + end))
             space = end;
         if (begins && columns++ == width)
             break;
@@ -231,7 +237,7 @@ static bool is_cut(const kprof_grid *grid, const grid_layout *layout, const char
     if (grid->is_number[key] || is_folded(grid, layout, key))
         return false;
     for (size_t room = width, columns = 0; *text; text++) {
-        columns = *text == ' ' ? 0 : columns + !kprof_utf8_continues(*text);
+        columns = is_gap(text) ? 0 : columns + !kprof_utf8_continues(*text);
         room = *text == ' ' ? rest : room;
         if (columns > room)
             return true;
@@ -435,7 +441,7 @@ static size_t width_of_words(const kprof_grid *grid, size_t column)
         const char *text = text_at(grid, grid->cells[i].text);
         const size_t hang = grid->wraps ? hang_of(text) : 0;
         for (size_t columns = 0; *text; text++) {
-            columns = *text == ' ' ? 0 : columns + !kprof_utf8_continues(*text);
+            columns = is_gap(text) ? 0 : columns + !kprof_utf8_continues(*text);
             widest = larger(widest, hang + columns);
         }
     }

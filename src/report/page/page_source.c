@@ -205,7 +205,8 @@ static kprof_code_number heat_of(const source_page *page, const shown_code *show
 /* The texts that a row is made of. */
 typedef struct row_texts {
     char location[512], address[24], waits[512], library[512], caller[512];
-    char below[256]; /* an instruction below its line */
+    char below[256];         /* an instruction below its line */
+    char short_location[48]; /* empty: the whole one is short */
     kprof_strbuf stalls, costs;
     char stall_names[3][48];
     double stall_pcts[3];
@@ -257,13 +258,13 @@ static void describe_costs(const shown_code *shown, const shown_row *row, kprof_
 {
     static const struct {
         kprof_code_number number, of; /* the same: of nothing */
-        const char *text;
+        const char *one, *of_several, *about;
     } costs[] = {
-        {KPROF_NUMBER_EXCESS, KPROF_NUMBER_SECTORS, "sectors in excess"},
-        {KPROF_NUMBER_CONFLICTS, KPROF_NUMBER_WAVEFRONTS, "wavefronts in excess (bank conflicts)"},
-        {KPROF_NUMBER_LOCAL, KPROF_NUMBER_LOCAL, "sectors of local memory (spills, arrays)"},
-        {KPROF_NUMBER_DIVERGENT, KPROF_NUMBER_DIVERGENT, "divergent branches"},
-        {KPROF_NUMBER_ATOMICS, KPROF_NUMBER_ATOMICS, "atomic operations"},
+        {KPROF_NUMBER_EXCESS, KPROF_NUMBER_SECTORS, "sector", "s", " in excess"},
+        {KPROF_NUMBER_CONFLICTS, KPROF_NUMBER_WAVEFRONTS, "wavefront", "s", " in excess (bank conflicts)"},
+        {KPROF_NUMBER_LOCAL, KPROF_NUMBER_LOCAL, "sector", "s", " of local memory (spills, arrays)"},
+        {KPROF_NUMBER_DIVERGENT, KPROF_NUMBER_DIVERGENT, "divergent branch", "es", ""},
+        {KPROF_NUMBER_ATOMICS, KPROF_NUMBER_ATOMICS, "atomic operation", "s", ""},
     };
     for (size_t i = 0; i < COUNT_OF(costs); i++) {
         const double value = kprof_profiled_number(shown->code, row->values, costs[i].number);
@@ -274,8 +275,9 @@ static void describe_costs(const shown_code *shown, const shown_row *row, kprof_
         kprof_number_grouped(number, value, (kprof_number_style){0});
         kprof_number_grouped(whole, all, (kprof_number_style){0});
         const bool is_part = costs[i].of != costs[i].number;
-        kprof_strbuf_printf(out, "%s%s%s%s %s", out->length ? ", " : "", number, is_part ? " of " : "",
-                            is_part ? whole : "", costs[i].text);
+        kprof_strbuf_printf(out, "%s%s%s%s %s%s%s", out->length ? ", " : "", number, is_part ? " of " : "",
+                            is_part ? whole : "", costs[i].one, kprof_ending((uint64_t)all, costs[i].of_several),
+                            costs[i].about);
     }
 }
 
@@ -295,6 +297,22 @@ static void describe_stalls(const shown_code *shown, const shown_row *row, row_t
     }
 }
 
+/* A file that a compiler named by a hash would leave its table no room: "9ceafe2987...83.cubin.cu:11". The whole name
+ * stands below all kernels. */
+static void shorten_location(row_texts *texts)
+{
+    enum { MOST = 36, START = 10, END = 14 };
+    size_t start = START, end = strlen(texts->location);
+    if (end <= MOST)
+        return;
+    for (end -= END; kprof_utf8_continues(texts->location[end]);)
+        end++;
+    while (kprof_utf8_continues(texts->location[start]))
+        start--;
+    snprintf(texts->short_location, sizeof texts->short_location, "%.*s...%s", (int)start, texts->location,
+             texts->location + end);
+}
+
 static void describe_row(const shown_code *shown, const shown_row *row, row_texts *out)
 {
     const kprof_profiled_instruction *instruction = row->instruction;
@@ -308,6 +326,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         snprintf(out->location, sizeof out->location, "no line");
     else if (row->line || frame)
         kprof_code_put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
+    shorten_location(out);
     if (instruction)
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
     if (instruction)
@@ -364,7 +383,7 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     const uint64_t in_code = instruction ? base + instruction->offset : 0;
     size_t count = 0;
     kprof_emit_field location = kprof_field_text("location", "Line", text_or_null(texts->location));
-    location.short_text = is_below ? texts->below : NULL;
+    location.short_text = is_below ? texts->below : text_or_null(texts->short_location);
     kprof_emit_field address = kprof_field_text("address", "Address", text_or_null(texts->address));
     kprof_emit_field text = kprof_field_text("instruction", "Instruction", instruction ? instruction->text : NULL);
     address.missing = text.missing = "";
