@@ -572,6 +572,38 @@ class Records(Tracing):
                 self.assertEqual(found[0].get(finding), gain, found)
                 self.assertNotIn(finding, found[1])
 
+    def test_memory_whose_records_lack_something(self):
+        """What is released belongs to its allocation; what was not recorded makes no level negative or too high."""
+        def most(*steps, sql=""):
+            self.assert_run(self.trace("do=alloc:1", f"launch={VECTOR_ADD}", *steps), 0)
+            with sqlite3.connect(self.path("run.kprof")) as database:
+                database.executescript(sql)
+            rows = json.loads(self.kprof("stats", "run", "--report", "memory_sum", "--json").out)
+            trace = json.loads(self.kprof("export", "run", "--to", "chrome").out)
+            for row in rows: # the track has the same
+                pid = 1001 + row["Device"] if len(rows) > 1 else None
+                self.assertEqual(row["High Water (MB)"], max(
+                    event["args"]["MB"] for event in trace["traceEvents"] if event["ph"] == "C" and
+                    event["name"] == "allocated Device memory" and pid in (None, event["pid"])))
+            return [(row["Device"], row["High Water (MB)"], row["Allocations"], row["Releases"]) for row in rows]
+
+        four = ("do=alloc:2000000", "do=free:2000000", "do=alloc:4000000", "do=free:4000000")
+        self.assertEqual(most(*four), [(0, 4, 3, 2)])
+        self.assertEqual(most("do=free:9000000", *four), [(0, 4, 3, 3)]) # nobody knows when that was allocated
+        # The GPU that is the current one may be another one as memory is released.
+        of = lambda operation: f"(SELECT id FROM trace_name WHERE text='{operation}')"
+        self.assertEqual(most(*four, sql=f"UPDATE trace_memory SET device=1 WHERE operation_id={of('release')}"),
+                         [(0, 4, 3, 2)])
+        second = f"UPDATE trace_memory SET device=bytes>1 WHERE operation_id={of('allocation')}"
+        self.assertEqual(most(*four, sql=second), [(0, 0, 1, 0), (1, 4, 2, 2)])
+        # Of releases that were lost the addresses are used again.
+        again = ("do=alloc:3000000", "do=free:3000000") * 5
+        self.assertEqual(most(*again), [(0, 3, 6, 5)])
+        self.assertEqual(most(*again, sql="UPDATE trace_memory SET address=1048576*7 WHERE bytes>1"), [(0, 3, 6, 5)])
+        lost = f"DELETE FROM trace_memory WHERE operation_id={of('release')} AND id%4=3; UPDATE trace_memory SET " \
+               "address=7 WHERE bytes>1"
+        self.assertEqual(most(*again, sql=lost), [(0, 3, 6, 2)])
+
     def test_what_to_count_of_a_script(self):
         """A process of it lacks what the script gives the others."""
         script = f"cd /; {APP} 'say=it'\\''s -- two' launch={SCALE}*3; {APP} launch={VECTOR_ADD}"

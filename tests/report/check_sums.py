@@ -77,7 +77,8 @@ class Maker:
         if name in ("cudaMalloc", "cudaFree"):
             self.add("memory", process, BASE + end, work[3], 1, None, number,
                      self.names["allocation" if name == "cudaMalloc" else "release"],
-                     self.names[self.random.choice(("Device", "Pinned"))], number, self.random.randrange(10 ** 7))
+                     self.names[self.random.choice(("Device", "Pinned"))], self.random.randrange(5),
+                     self.random.randrange(10 ** 7))
         elif name == "cudaMemsetAsync":
             self.add("set", *work, None, None, self.names["Device"], 5)
         elif name == "cudaMemcpyAsync":
@@ -221,14 +222,20 @@ class Trace:
 
     def memory(self):
         begins = [start for start, in self.db.execute("SELECT start_ns FROM trace_kernel WHERE start_ns NOT NULL")]
-        levels, sums = collections.Counter(), collections.defaultdict(lambda: [-math.inf, 0, 0, 0, 0])
-        for process, time, device, number, operation, memory, size in self.db.execute(
-                "SELECT process_id, time_ns, device, correlation, operation_id, memory_id, bytes FROM trace_memory "
-                "ORDER BY time_ns, id"):
+        levels, sums = collections.Counter(), collections.defaultdict(lambda: [None, 0, 0, 0, 0])
+        there = {}
+        for process, time, device, number, operation, memory, address, size in self.db.execute(
+                "SELECT process_id, time_ns, device, correlation, operation_id, memory_id, address, bytes FROM "
+                "trace_memory ORDER BY time_ns, id"):
             is_new, call = self.names[operation] == "allocation", self.first.get((process, number))
-            levels[process, memory, device] += size if is_new else -size
-            own = sums[self.names[memory], device]
-            own[0] = max(own[0], levels[process, memory, device] / 1e6)
+            before, before_size = there.pop((process, address), (None, 0)) # also of a release that was lost
+            levels[before] -= before_size
+            place = (process, memory, device) if is_new or not before else before
+            own = sums[self.names[place[1]], place[2]]
+            if is_new:
+                there[process, address] = place, size
+                levels[place] += size
+                own[0] = max(own[0] or 0, levels[place] / 1e6)
             own[1] += is_new
             own[2] += is_new and bool(begins) and min(begins) <= time <= max(begins)
             own[3] += not is_new

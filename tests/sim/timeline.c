@@ -5,7 +5,8 @@
  *
  *   kernel:US  later kernels take so long            gap:US           the host does something else
  *   copy:HOW:MEMORY:BYTES  such as Host-to-Device from Pageable memory, for which the host waits; else it does not
- *   set:BYTES  alloc:BYTES  free:BYTES               sync             the host waits for the GPU
+ *   set:BYTES  alloc:BYTES                           sync             the host waits for the GPU
+ *   free:BYTES  the newest allocation of this size, or memory that no record told of
  *   stream:N   of what follows                       drop:N           CUPTI had no space for N activities
  *   junk:N     N records of a kind that kprof does not know
  *   lost:N     N kernels whose times CUPTI does not know
@@ -36,6 +37,7 @@
 #define MOST        8
 #define GRAPH       3
 #define FULL        64
+#define ALLOCATIONS 64 /* that are known until they are freed */
 
 static struct {
     pthread_mutex_t mutex;
@@ -45,6 +47,10 @@ static struct {
     int64_t kernel_ns;
     int stream;
     int64_t correlation, address;
+    struct {
+        int64_t address, bytes;
+    } allocations[ALLOCATIONS];
+    size_t allocation_count;
     uint64_t dropped, junk, lost;
     size_t kept;
     kprof_activity full[FULL];
@@ -203,6 +209,22 @@ static void set(const char *text)
     add(&out);
 }
 
+static int64_t place_of(int64_t bytes, bool frees)
+{
+    for (size_t i = timeline.allocation_count; frees && i-- > 0;)
+        if (timeline.allocations[i].bytes == bytes) {
+            const int64_t address = timeline.allocations[i].address;
+            timeline.allocations[i] = timeline.allocations[--timeline.allocation_count];
+            return address;
+        }
+    const int64_t address = ++timeline.address << 20;
+    if (!frees && timeline.allocation_count < ALLOCATIONS) {
+        timeline.allocations[timeline.allocation_count].address = address;
+        timeline.allocations[timeline.allocation_count++].bytes = bytes;
+    }
+    return address;
+}
+
 static void allocate(const char *text, bool frees)
 {
     timeline.correlation++;
@@ -215,7 +237,7 @@ static void allocate(const char *text, bool frees)
                                      .correlation = timeline.correlation,
                                      .operation = name(frees ? "release" : "allocation"),
                                      .memory = name("Device"),
-                                     .address = ++timeline.address << 20,
+                                     .address = place_of(bytes, frees),
                                      .bytes = bytes}};
     add(&out);
 }

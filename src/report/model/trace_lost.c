@@ -386,6 +386,7 @@ void kprof_trace_find_lost(kprof_report *report)
     find_work_in_ranges(report);
     kprof_store_exec(report, STEPS);
     kprof_store_exec(report, TRANSFERS);
+    kprof_trace_find_memory(report);
     kprof_store_exec(report, ALLOCATIONS);
     kprof_trace_end_table(report);
 }

@@ -254,8 +254,8 @@ ORDER BY total(ns) DESC, operation, source, target
 # memory_sum
 SELECT memory AS "Memory", $KPROF_TRACE_LABEL_OF_GPU AS "Device", round(max(level)/1e6, 3) AS "High Water (MB)",
 sum(is_new) AS "Allocations", sum(is_new AND in_loop) AS "In the Loop", sum(NOT is_new) AS "Releases",
-CAST(total(call_ns) AS INTEGER) AS "Time in Calls (ns)" FROM temp.trace_allocation
-GROUP BY memory, device ORDER BY memory, device
+CAST(total(call_ns) AS INTEGER) AS "Time in Calls (ns)" FROM temp.trace_allocation LEFT JOIN temp.trace_memory_most
+USING(memory, device) GROUP BY memory, device ORDER BY memory, device
 
 # step_sum
 SELECT count(*) AS "Instances", kprof_median(ns) AS "Med (ns)", min(ns) AS "Min (ns)", max(ns) AS "Max (ns)", CASE

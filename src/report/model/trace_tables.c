@@ -53,6 +53,11 @@ void kprof_trace_find_gpus(kprof_report *report)
     make(report, "trace_gpu", report->version < KPROF_PROCESS_DEVICES_SINCE ? GPUS(GUESSED_GPUS) : GPUS(SEEN_GPUS));
 }
 
+void kprof_trace_find_memory(kprof_report *report)
+{
+    make(report, "memory_level", LEVELS);
+}
+
 void kprof_trace_find_callers(kprof_report *report)
 {
     if (!kprof_trace_begin_table(report, "caller"))

@@ -29,6 +29,10 @@ void kprof_trace_find_gpus(kprof_report *report);
 #define KPROF_TRACE_LABEL                                                                                              \
     "coalesce((SELECT label FROM temp.trace_gpu WHERE process=process_id AND ordinal=device), device)"
 #define KPROF_TRACE_LABEL_OF_GPU "coalesce((SELECT label FROM temp.trace_gpu WHERE gpu=device LIMIT 1), device)"
+/* Make memory_level(process_id, device, memory_id, time_ns, level), the bytes allocated from a time on, and
+ * memory_move(process_id, device, memory_id, is_new, time_ns, correlation) of each allocation and release. A release
+ * has the GPU and kind of memory of its allocation, whichever GPU was the current one. */
+void kprof_trace_find_memory(kprof_report *report);
 /* Make caller(process_id, correlation, stack_id) of the calls whose call stacks the report has; it may be empty. */
 void kprof_trace_find_callers(kprof_report *report);
 /* Make name_key(id, text, demangled, function): for each name the first one that has the same text, the same demangled

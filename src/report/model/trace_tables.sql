@@ -40,6 +40,24 @@ FROM (SELECT count(DISTINCT host || ' ' || k) AS n FROM keyed GROUP BY ordinal))
 iif(are_mixed, gpu, ordinal), iif(are_mixed, host || ':' || first || iif(alike>1, ', ' || substr(k, 1, 8), ''),
 ordinal), device_id FROM keyed JOIN gpus USING(host, k) CROSS JOIN mixed
 
+-- Each allocation and release, with the id of what was allocated at its address before.
+# MEMORY_MOVES
+moves AS (SELECT m.id, process_id, device, memory_id, bytes, time_ns, correlation, o.text='allocation' AS is_new,
+lag(iif(o.text='allocation', m.id, NULL)) OVER (PARTITION BY process_id, address ORDER BY time_ns, m.id) AS before
+FROM trace_memory m JOIN trace_name o ON o.id=operation_id)
+
+-- The bytes that are allocated from a time on. A release without an allocation changes nothing. What was at the address
+-- of an allocation before is gone, though no release of it was recorded.
+# LEVELS
+CREATE TEMP VIEW memory_level AS WITH $MEMORY_MOVES, changes AS (SELECT id, process_id, device, memory_id, time_ns,
+1.0*bytes AS more FROM moves WHERE is_new
+UNION ALL SELECT m.id, b.process_id, b.device, b.memory_id, m.time_ns, -1.0*b.bytes FROM moves m JOIN trace_memory b
+ON b.id=before) SELECT process_id, device, memory_id, time_ns, sum(more) OVER (PARTITION BY process_id, device,
+memory_id ORDER BY time_ns, id, more ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS level FROM changes;
+CREATE TEMP VIEW memory_move AS WITH $MEMORY_MOVES SELECT m.process_id, coalesce(b.device, m.device) AS device,
+coalesce(b.memory_id, m.memory_id) AS memory_id, is_new, m.time_ns, m.correlation FROM moves m LEFT JOIN trace_memory b
+ON b.id=before AND NOT is_new
+
 # SHAPE_COLUMNS
 grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_smem_bytes
 

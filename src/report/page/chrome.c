@@ -114,6 +114,7 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
 static int64_t begin_events(kprof_report *report)
 {
     kprof_trace_find_samples(report); /* and the GPUs */
+    kprof_trace_find_memory(report);
     return kprof_store_integer(report, KPROF_TRACE_START);
 }
 

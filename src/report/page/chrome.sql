@@ -242,9 +242,7 @@ FROM temp.first_call c WHERE c.process_id=work.process_id AND c.correlation=work
 
 # MEMORY
 SELECT json_object('ph', 'C', 'name', 'allocated ' || n.text || ' memory', 'pid', $GPU, 'tid', 0, 'ts',
-$TIME{time_ns}, 'args', json_object('MB', round(sum(CASE WHEN o.text='allocation' THEN 1.0*bytes ELSE -1.0*bytes END)
-OVER (PARTITION BY process_id, device, memory_id ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT
-ROW)/1e6, 3))) FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN trace_name o ON o.id=operation_id
+$TIME{time_ns}, 'args', json_object('MB', round(level/1e6, 3))) FROM temp.memory_level JOIN trace_name n ON n.id=memory_id
 
 # QUEUE_DEPTH
 WITH $WORK, steps AS (SELECT process_id, device, c.start_ns AS start_ns, 1 AS d FROM work CROSS JOIN temp.first_call c
