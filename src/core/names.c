@@ -70,6 +70,15 @@ size_t kprof_names_find(const kprof_names *names, const char *name)
     return slot->name ? slot->number : KPROF_NAMES_NONE;
 }
 
+bool kprof_names_number(kprof_names *names, const char *name, size_t *number)
+{
+    *number = kprof_names_find(names, name);
+    if (*number != KPROF_NAMES_NONE)
+        return false;
+    *number = names->count;
+    return kprof_names_keep(names, name, *number);
+}
+
 void kprof_names_free(kprof_names *names)
 {
     free(names->slots);

@@ -20,6 +20,8 @@ typedef struct kprof_names {
 bool kprof_names_add(kprof_names *names, const char *name, size_t number);
 /* Add a copy of a name likewise. */
 bool kprof_names_keep(kprof_names *names, const char *name, size_t number);
+/* The number of a name. A new one is kept, and its number is how many there were before. True: it is new. */
+bool kprof_names_number(kprof_names *names, const char *name, size_t *number);
 /* The number of a name, or KPROF_NAMES_NONE. */
 size_t kprof_names_find(const kprof_names *names, const char *name);
 void kprof_names_free(kprof_names *names); /* members */

@@ -53,12 +53,6 @@ static const char *stall_label(kprof_pool *pool, const char *name)
     return label;
 }
 
-static size_t index_of(const kprof_model *model, const char *name)
-{
-    size_t index = kprof_names_find(&model->metric_names, name);
-    return index == KPROF_NAMES_NONE ? SIZE_MAX : index;
-}
-
 /* Add a metric that at least one report has, or that the user asked for. */
 static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
                                      const char *name, const char *label)
@@ -67,8 +61,8 @@ static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_mo
     *metric = (kprof_diff_metric){.name = name, .unit = "", .theme = "other", .label = label};
     metric->metric_class = KPROF_CLASS_NOISY;
     for (int side = 0; side < KPROF_SIDES; side++) {
-        metric->indexes[side] = index_of(models[side], name);
-        if (metric->indexes[side] == SIZE_MAX)
+        metric->indexes[side] = kprof_names_find(&models[side]->metric_names, name);
+        if (metric->indexes[side] == KPROF_NAMES_NONE)
             continue;
         const kprof_model_metric *known = &models[side]->metrics[metric->indexes[side]];
         metric->name = known->name;
@@ -80,7 +74,7 @@ static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_mo
 
 static bool both_have(const kprof_model *const models[KPROF_SIDES], const char *name)
 {
-    return index_of(models[KPROF_BASELINE], name) != SIZE_MAX && index_of(models[KPROF_NEW], name) != SIZE_MAX;
+    return KPROF_ALL(side, KPROF_SIDES, kprof_names_find(&models[side]->metric_names, name) != KPROF_NAMES_NONE);
 }
 
 static void add_row(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const driver_row *row)

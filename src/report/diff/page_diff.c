@@ -351,12 +351,9 @@ typedef struct unjudged_list {
 static void add_unjudged(const kprof_diff *diff, const kprof_diff_kernel *kernel, unjudged_list *to)
 {
     const char *name = group_of(kernel)->kernel->function;
-    size_t index = kprof_names_find(&to->names, name);
-    if (index == KPROF_NAMES_NONE) {
-        index = to->count;
-        kprof_names_add(&to->names, name, index);
+    size_t index;
+    if (kprof_names_number(&to->names, name, &index))
         KPROF_ADD(to->functions, to->count)->name = name;
-    }
     to->functions[index].count++;
     for (int side = 0; side < KPROF_SIDES; side++) {
         const size_t repeats = kernel->changes[KPROF_DIFF_TIME].centers[side].count;

@@ -23,8 +23,9 @@ typedef struct grouping {
 /* The number of a text, the same for equal ones. */
 static size_t number_text(kprof_names *texts, const char *text)
 {
-    kprof_names_add(texts, text, texts->count);
-    return kprof_names_find(texts, text);
+    size_t number;
+    kprof_names_number(texts, text, &number);
+    return number;
 }
 
 static void number_names(kprof_names *texts, const kprof_model *model, name_numbers *out)
@@ -74,10 +75,8 @@ static kprof_launch_group *group_of(grouping *to, const kprof_model_launch *laun
                                 .shape = launch->record,
                                 .partner = SIZE_MAX};
     KPROF_AUTO_FREE char *key = make_key(&group, KPROF_MATCH_SAME);
-    size_t index = kprof_names_find(&to->keys, key);
-    if (index == KPROF_NAMES_NONE) {
-        index = *to->count;
-        kprof_names_keep(&to->keys, key, index);
+    size_t index;
+    if (kprof_names_number(&to->keys, key, &index)) {
         *KPROF_POOL_ADD(to->walk->model->pool, *to->groups, *to->count) = group;
         const uint64_t bytes = strlen(group.kernel->demangled) + strlen(group.kernel->function);
         kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);

@@ -74,11 +74,8 @@ static cJSON *pooled(html_emitter *html, const char *text)
 {
     if (!text)
         return cJSON_CreateNull();
-    size_t number_of = kprof_names_find(&html->texts, text);
-    if (number_of == KPROF_NAMES_NONE) {
-        number_of = html->texts.count;
-        kprof_names_keep(&html->texts, text, number_of);
-    }
+    size_t number_of;
+    kprof_names_number(&html->texts, text, &number_of);
     return kprof_json_integer((int64_t)number_of);
 }
 

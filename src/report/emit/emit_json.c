@@ -25,12 +25,17 @@ static json_emitter *of(kprof_emitter *emitter)
     return (json_emitter *)emitter;
 }
 
+static const bool are_lines = true; /* what the format of lines has as its trait */
+
 /* Elements of the top-level arrays stand on lines of their own. */
 static void write_element(json_emitter *json, cJSON *value)
 {
-    kprof_output_puts(json->base.out, json->first ? "\n" : ",\n");
+    if (!json->base.ops->traits)
+        kprof_output_puts(json->base.out, json->first ? "\n" : ",\n");
     json->first = false;
     kprof_json_write(&json->base, value);
+    if (json->base.ops->traits)
+        kprof_output_puts(json->base.out, "\n");
 }
 
 /* Make the list of sections of each chip, with their help texts. */
@@ -485,16 +490,15 @@ static void json_free(kprof_emitter *emitter)
 #define JSON_OPERATIONS                                                                                                \
     .launch_begin = json_launch_begin, .verdict = json_verdict, .hot_line = json_hot_line,                             \
     .section_begin = json_section_begin, .metric = json_metric, .table = json_table, .rooflines = json_rooflines,      \
-    .what_if = json_what_if, .section_end = json_section_end, .record_begin = json_record_begin,                       \
-    .rows_begin = json_rows_begin, .row = json_row, .free = json_free
+    .what_if = json_what_if, .section_end = json_section_end, .launch_end = json_launch_end,                           \
+    .record_begin = json_record_begin, .rows_begin = json_rows_begin, .row = json_row, .record_end = json_record_end,  \
+    .free = json_free
 
 const kprof_emitter_ops kprof_emit_json = {
     .size = sizeof(json_emitter),
     .launches_begin = json_launches_begin,
-    .launch_end = json_launch_end,
     .launches_end = json_array_end,
     .list_begin = json_list_begin,
-    .record_end = json_record_end,
     .list_end = json_list_end,
     .page_end = json_page_end,
     JSON_OPERATIONS,
@@ -505,32 +509,15 @@ static void lines_launches_begin(kprof_emitter *emitter)
     (void)emitter;
 }
 
-static void lines_launch_end(kprof_emitter *emitter)
-{
-    json_emitter *json = of(emitter);
-    kprof_json_write(emitter, json->launch);
-    kprof_output_puts(emitter->out, "\n");
-    json->launch = json->sections = json->section = json->values = json->spreads = NULL;
-}
-
 static void lines_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
     of(emitter)->rows_key = key_of_rows(list);
 }
 
-static void lines_record_end(kprof_emitter *emitter)
-{
-    json_emitter *json = of(emitter);
-    kprof_json_write(emitter, json->record);
-    kprof_output_puts(emitter->out, "\n");
-    json->record = json->rows = NULL;
-}
-
 const kprof_emitter_ops kprof_emit_jsonl = {
     .size = sizeof(json_emitter),
     .launches_begin = lines_launches_begin,
-    .launch_end = lines_launch_end,
+    .traits = &are_lines,
     .list_begin = lines_list_begin,
-    .record_end = lines_record_end,
     JSON_OPERATIONS,
 };

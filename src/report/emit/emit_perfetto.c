@@ -1,12 +1,11 @@
 /* The trace format of Chrome, which Perfetto reads: a slice for each launch with its values, in the row of its stream,
  * and a track of each headline of the first section. One launch at a time is in memory. */
 #include "report/emit/json_text.h"
+#include "report/model/change.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DURATION "gpu__time_duration.sum"
 
 typedef struct perfetto_emitter {
     kprof_emitter base;
@@ -88,11 +87,9 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     const int64_t process = number_of_process(trace, launch);
     snprintf(key, sizeof key, "%lld %td %u %llu", (long long)process,
              launch->device - trace->base.launches.model->devices, record->context, (unsigned long long)record->stream);
-    size_t row = kprof_names_find(&trace->stream_numbers, key);
-    if (row != KPROF_NAMES_NONE)
+    size_t row;
+    if (!kprof_names_number(&trace->stream_numbers, key, &row))
         return row;
-    row = trace->stream_count;
-    kprof_names_keep(&trace->stream_numbers, key, row);
     *KPROF_POOL_ADD(&trace->base.pool, trace->ends_ns, trace->stream_count) = INT64_MIN;
     snprintf(name, sizeof name, "device %u, context %u, stream %llu", record->device, record->context,
              (unsigned long long)record->stream);
@@ -141,7 +138,7 @@ static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *met
     if (metric->repeated)
         return;
     add(trace->args, metric->name, kprof_json_number(metric->value));
-    if (strcmp(metric->name, DURATION) == 0)
+    if (strcmp(metric->name, KPROF_TIME_METRIC) == 0)
         trace->duration_ns = metric->value;
     if (!isfinite(metric->value) || !is_headline(trace, metric))
         return;

@@ -104,9 +104,8 @@ static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
     put_labels(&labels, row, metric_labels, COUNT_OF(metric_labels));
     numbers *own = KPROF_POOL_ADD(&emitter->pool, all->of_metrics, all->count);
     all->metrics.pool = &emitter->pool;
-    kprof_names_keep(&all->metrics, labels.data, all->metrics.count);
     own->kernel = all->kernel_count - 1;
-    own->metric = kprof_names_find(&all->metrics, labels.data);
+    kprof_names_number(&all->metrics, labels.data, &own->metric);
     read_gauges(row, metric_gauges, METRIC_GAUGES, own->values);
 }
 

@@ -1,63 +1,36 @@
-/* Sums up the rows of a census: sorts them so that those which belong together are neighbours, and joins these. */
+/* Sums up the rows of a census that belong together. */
 #include "report/model/census.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef int comparison(const kprof_census_total *a, const kprof_census_total *b);
-
-static int compare_kernels(const kprof_census_total *a, const kprof_census_total *b)
+/* What launches that are counted together have in common. Caller frees. */
+static char *make_key(kprof_census_parts parts, const kprof_census_total *of)
 {
-    return strcmp(a->kernel->mangled, b->kernel->mangled);
+    const kprof_model_census *shape = of->shape;
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&key, of->kernel->mangled);
+    if (parts >= KPROF_CENSUS_OF_DEVICES)
+        kprof_strbuf_printf(&key, "\n%s", of->device->name);
+    if (parts == KPROF_CENSUS_OF_SHAPES)
+        kprof_strbuf_printf(&key, "\n%u %u %u %u %u %u %u", shape->grid[0], shape->grid[1], shape->grid[2],
+                            shape->block[0], shape->block[1], shape->block[2], shape->dynamic_smem_bytes);
+    return kprof_strbuf_take(&key);
 }
-
-static int compare_devices(const kprof_census_total *a, const kprof_census_total *b)
-{
-    const int kernels = compare_kernels(a, b);
-    return kernels ? kernels : strcmp(a->device->name, b->device->name);
-}
-
-static int compare_numbers(const uint32_t *a, const uint32_t *b, size_t count)
-{
-    int order = 0;
-    for (size_t i = 0; i < count && order == 0; i++)
-        order = KPROF_COMPARE(a[i], b[i]);
-    return order;
-}
-
-static int compare_shapes(const kprof_census_total *a, const kprof_census_total *b)
-{
-    const kprof_model_census *left = a->shape, *right = b->shape;
-    int result = compare_devices(a, b);
-    if (result == 0)
-        result = compare_numbers(left->grid, right->grid, 3);
-    if (result == 0)
-        result = compare_numbers(left->block, right->block, 3);
-    return result ? result : compare_numbers(&left->dynamic_smem_bytes, &right->dynamic_smem_bytes, 1);
-}
-
-static comparison *const comparisons[] = {compare_kernels, compare_devices, compare_shapes};
-
-static int by_parts(const void *a, const void *b, void *parts)
-{
-    return comparisons[*(const kprof_census_parts *)parts](a, b);
-}
-
-KPROF_BY_BOTH(by_time, kprof_census_total, KPROF_COMPARE(b->total_ns, a->total_ns), compare_shapes(a, b))
 
 kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted)
 {
-    size_t low = 0, high = census->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order = comparisons[census->parts](wanted, &census->items[middle]);
-        if (order == 0)
-            return &census->items[middle];
-        low = order > 0 ? middle + 1 : low;
-        high = order < 0 ? middle : high;
-    }
-    return NULL;
+    KPROF_AUTO_FREE char *key = make_key(census->parts, wanted);
+    const size_t at = kprof_names_find(&census->keys, key);
+    return at == KPROF_NAMES_NONE ? NULL : &census->items[at];
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const kprof_census_total *left = a, *right = b;
+    const int order = KPROF_COMPARE(right->total_ns, left->total_ns);
+    return order ? order : strcmp(left->key, right->key);
 }
 
 void kprof_census_rank(kprof_census *census)
@@ -79,53 +52,46 @@ static kprof_status count_measured(void *user, const kprof_model_launch *launch)
     return KPROF_OK;
 }
 
-static void sum_up(const kprof_model *model, comparison *compare, kprof_census *out)
+static void add_row(const kprof_model *model, const kprof_model_census *row, kprof_census *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < out->count; i++) {
-        const kprof_census_total *own = &out->items[i];
-        kprof_census_total *last = count > 0 ? &out->items[count - 1] : NULL;
-        out->kernels += !last || compare_kernels(last, own) != 0;
-        out->launches += own->launches;
-        out->total_ns += own->total_ns;
-        if (last && compare(last, own) == 0) {
-            last->launches += own->launches;
-            last->total_ns += own->total_ns;
-            last->shortest_ns = fmin(last->shortest_ns, own->shortest_ns);
-            last->longest_ns = fmax(last->longest_ns, own->longest_ns);
-        } else {
-            out->items[count++] = *own;
-        }
+    const kprof_census_total own = {
+        .kernel = &model->kernels[row->kernel_id - 1], .device = &model->devices[row->device_id - 1], .shape = row};
+    KPROF_AUTO_FREE char *key = make_key(out->parts, &own);
+    size_t at;
+    if (kprof_names_number(&out->keys, key, &at)) {
+        kprof_census_total *added = KPROF_POOL_ADD(model->pool, out->items, out->count);
+        *added = own;
+        added->key = out->keys.copies.items[at];
+        added->shortest_ns = (double)row->shortest_ns;
     }
-    out->count = count;
-    KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
-    for (size_t i = 0; i < model->census_count; i++)
-        is_census[model->census[i].process_id - 1] = true;
-    /* Launches that processes of the census say that they made. */
-    out->counted =
-        KPROF_SUM(i, model->process_count,
-                  is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0);
+    kprof_census_total *total = &out->items[at];
+    total->launches += row->launches;
+    total->total_ns += (double)row->total_ns;
+    total->shortest_ns = fmin(total->shortest_ns, (double)row->shortest_ns);
+    total->longest_ns = fmax(total->longest_ns, (double)row->longest_ns);
+    out->launches += row->launches;
+    out->total_ns += (double)row->total_ns;
 }
 
 kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts, kprof_census *out)
 {
     const kprof_model *model = walk->model;
-    *out = (kprof_census){.parts = parts, .count = model->census_count};
+    *out = (kprof_census){.parts = parts, .keys.pool = model->pool};
     if (model->census_count == 0)
         return KPROF_OK;
-    out->items = kprof_pool_calloc(model->pool, model->census_count, sizeof *out->items);
+    KPROF_AUTO(kprof_names) kernels = {0};
+    KPROF_AUTO_FREE bool *is_census = kprof_calloc(model->process_count + 1, sizeof *is_census);
     for (size_t i = 0; i < model->census_count; i++) {
         const kprof_model_census *row = &model->census[i];
-        out->items[i] = (kprof_census_total){.kernel = &model->kernels[row->kernel_id - 1],
-                                             .device = &model->devices[row->device_id - 1],
-                                             .shape = row,
-                                             .launches = row->launches,
-                                             .total_ns = (double)row->total_ns,
-                                             .shortest_ns = (double)row->shortest_ns,
-                                             .longest_ns = (double)row->longest_ns};
+        add_row(model, row, out);
+        kprof_names_add(&kernels, model->kernels[row->kernel_id - 1].mangled, 0);
+        is_census[row->process_id - 1] = true;
     }
-    qsort_r(out->items, out->count, sizeof *out->items, by_parts, &parts);
-    sum_up(model, comparisons[parts], out);
+    out->kernels = kernels.count;
+    /* Launches that processes of the census say that they made. */
+    out->counted =
+        KPROF_SUM(i, model->process_count,
+                  is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0);
     return kprof_model_launches(walk, count_measured, out);
 }
 

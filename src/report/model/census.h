@@ -17,12 +17,14 @@ typedef struct kprof_census_total {
     uint64_t launches;
     double total_ns, shortest_ns, longest_ns;
     uint64_t measured; /* launches of theirs that have values in the report */
+    const char *key;   /* what they have in common; equal totals are in its order */
 } kprof_census_total;
 
 typedef struct kprof_census {
     kprof_census_parts parts;
     kprof_census_total *items; /* [count] */
     size_t count;
+    kprof_names keys;  /* -> items, until they are ranked */
     size_t kernels;    /* that have different names */
     uint64_t launches; /* of all */
     uint64_t counted;  /* that processes of the census made; more than `launches` where some were not timed */

@@ -51,12 +51,9 @@ static uint64_t number_launch(launch_walker *walker, const kprof_model_launch *l
     char key[64];
     snprintf(key, sizeof key, "%zu %zu", (size_t)(launch->process - model->processes),
              (size_t)(launch->kernel - model->kernels));
-    size_t index = kprof_names_find(&walker->counters, key);
-    if (index == KPROF_NAMES_NONE) {
-        index = walker->count;
+    size_t index;
+    if (kprof_names_number(&walker->counters, key, &index))
         KPROF_ADD(walker->counts, walker->count);
-        kprof_names_keep(&walker->counters, key, index);
-    }
     return ++walker->counts[index];
 }
 

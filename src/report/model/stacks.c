@@ -47,14 +47,11 @@ static uint32_t find_frame(loader *load, const cJSON *json, const kprof_frame_pl
     kprof_strbuf text = KPROF_STRBUF_INIT, key = KPROF_STRBUF_INIT;
     describe_frame(json, &text);
     kprof_strbuf_printf(&key, "%d %d %s\n%s", place->is_native, is_own, text.length ? text.data : "", place->file);
-    size_t at = kprof_names_find(&load->places, key.data);
-    if (at == KPROF_NAMES_NONE) {
-        at = into->frame_count;
+    size_t at;
+    if (kprof_names_number(&load->places, key.data, &at))
         *KPROF_POOL_ADD(load->pool, into->frames, into->frame_count) =
             (kprof_told_frame){kprof_pool_strdup(load->pool, text.data), kprof_pool_strdup(load->pool, place->file),
                                place->is_native, !is_own};
-        kprof_names_keep(&load->places, key.data, at);
-    }
     KPROF_FREE_TEXTS(&text, &key);
     return (uint32_t)at;
 }

@@ -60,12 +60,9 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
         put_frame(&line, stack ? stack->line : "(no call stack)");
     kprof_strbuf_puts(&line, ";");
     put_frame(&line, launch->kernel->function);
-    size_t at = kprof_names_find(&into->lines, line.data);
-    if (at == KPROF_NAMES_NONE) {
-        at = into->time_count;
+    size_t at;
+    if (kprof_names_number(&into->lines, line.data, &at))
         KPROF_ADD(into->times, into->time_count);
-        kprof_names_keep(&into->lines, line.data, at);
-    }
     into->times[at] += time_ns * (double)launches;
     return KPROF_OK;
 }

@@ -1,5 +1,5 @@
 /* The sources page: how evenly kernels load merged reports or, in the report of one run, its processes. */
-#include "report/model/number.h"
+#include "report/model/change.h"
 #include "report/model/robust.h"
 #include "report/model/witness.h"
 #include "report/page/page.h"
@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DURATION "gpu__time_duration.sum"
 
 typedef struct source {
     char *name;
@@ -210,7 +208,7 @@ static void add_times(shares *all)
 static kprof_status count_launches(const kprof_page_context *context, shares *all)
 {
     kprof_model_walk walk = {all->report, all->model, context->options->filter, false};
-    all->duration = kprof_names_find(&all->model->metric_names, DURATION);
+    all->duration = kprof_names_find(&all->model->metric_names, KPROF_TIME_METRIC);
     if (all->duration != KPROF_NAMES_NONE) {
         /* Read times, and the witnesses that tell which samples are set apart. */
         const size_t witnesses = all->model->witness_count;
