@@ -168,7 +168,8 @@ class Trace:
             length([*kernels, *memory, *((row.start, row.end) for row in own)]) - both)
         asked = [(self.call_of(row), row.start) for row, is_kernel in rows if is_kernel and self.call_of(row)]
         asked.sort(key=lambda pair: (pair[0].start, pair[1]))
-        depths = [1 + sum(begin > call.start for _, begin in asked[:i]) for i, (call, _) in enumerate(asked)]
+        waiting = [(call.start, begin) for call, begin in asked if begin > call.start]
+        depths = [1 + sum(begin > start for _, begin in waiting[:i]) for i, (start, _) in enumerate(waiting)]
         share = lambda ns: 100 * ns / span
         return span > 0 and [
             device, span, share(both), share(length(kernels)), share(both - length(kernels)), share(span - both),

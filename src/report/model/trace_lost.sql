@@ -16,9 +16,10 @@ SELECT device, start_ns, end_ns, k, process_id, thread, call_ns, return_ns, 0 FR
 UNION ALL SELECT device, start_ns, end_ns, NULL, process_id, thread, start_ns, NULL, 1
 FROM temp.trace_own ORDER BY 1, 2, 3
 
+-- A kernel that begins before its call, as in a damaged report, is not one that waits.
 # QUEUES
-SELECT device, call_ns, 1 FROM temp.trace_work WHERE k AND call_ns IS NOT NULL
-UNION ALL SELECT device, max(call_ns, start_ns), -1 FROM temp.trace_work WHERE k AND call_ns IS NOT NULL
+SELECT device, call_ns, 1 FROM temp.trace_work WHERE k AND start_ns>call_ns
+UNION ALL SELECT device, start_ns, -1 FROM temp.trace_work WHERE k AND start_ns>call_ns
 ORDER BY 1, 2, 3
 
 # SET_DEPTH
