@@ -13,7 +13,7 @@
 /* The sets asked for, NULL-terminated; the default set when nothing else was asked for either. */
 static const char **asked_sets(const kprof_selection *selection, const char *default_set, const char *rank)
 {
-    bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
+    bool nothing = kprof_selection_count(selection) == 0;
     const char **sets = kprof_calloc(selection->sets.count + 3, sizeof *sets);
     for (size_t i = 0; i < selection->sets.count; i++)
         sets[i] = selection->sets.items[i];

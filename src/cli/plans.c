@@ -93,14 +93,13 @@ typedef struct parted {
 static bool part_selection(const kprof_catalog *catalog, kprof_host *host, const kprof_selection *selection,
                            parted *out)
 {
-    const kprof_selection *kept = &out->kept;
     kprof_selection_copy(selection, &out->kept);
     kprof_strlist_free(&out->kept.metrics);
     for (size_t i = 0; i < selection->metrics.count; i++) {
         const char *word = selection->metrics.items[i];
         kprof_strlist_add(is_missing(catalog, host, word) ? &out->left_out : &out->kept.metrics, word);
     }
-    return out->left_out.count > 0 && kept->sets.count + kept->sections.count + kept->metrics.count > 0;
+    return out->left_out.count > 0 && kprof_selection_count(&out->kept) > 0;
 }
 
 /* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
@@ -110,8 +109,7 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     parted parts = {0};
     kprof_status status =
         KPROF_HEAR(keep_error, &errors, kprof_plan_make(plans->catalog, selection, out->host, &out->plan));
-    const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
-    if (status == KPROF_UNKNOWN_NAME && asked > 1 &&
+    if (status == KPROF_UNKNOWN_NAME && kprof_selection_count(selection) > 1 &&
         KPROF_MUTE(part_selection(plans->catalog, out->host, selection, &parts)))
         status = KPROF_MUTE(kprof_plan_make(plans->catalog, &parts.kept, out->host, &out->plan));
     for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)

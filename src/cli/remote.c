@@ -227,7 +227,7 @@ static kprof_status check_path(const kprof_remote *remote, const kprof_options *
 /* Ranges report their number of launches, whatever measures them; a census or a trace takes no set. */
 static kprof_status settle_selection(const kprof_remote *remote, kprof_selection *selection)
 {
-    const bool has_own = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+    const bool has_own = kprof_selection_count(selection) > 0;
     if (has_own && (remote->run.options->census || is_trace(remote)))
         return kprof_fail(KPROF_USAGE, "this run takes a %s, and measures no sets, sections and metrics",
                           is_trace(remote) ? "trace" : "census");
@@ -261,7 +261,7 @@ static kprof_status start(kprof_remote *remote, client *from)
 static kprof_status stop(kprof_remote *remote, client *from)
 {
     const kprof_options *options = &from->options;
-    if (options->selection.sets.count + options->selection.sections.count + options->selection.metrics.count > 0)
+    if (kprof_selection_count(&options->selection) > 0)
         return kprof_fail(KPROF_USAGE, "kprof ctl stop: sets, sections and metrics are chosen by kprof ctl start");
     kprof_status status = check_path(remote, options);
     if (status == KPROF_OK && options->export_path)

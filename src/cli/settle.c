@@ -289,10 +289,10 @@ static bool collects(const kprof_options *options)
     return (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
 }
 
-static bool is_told_what(const kprof_options *options)
+/* Does it print pages of launches? */
+static bool prints_pages(const kprof_options *options)
 {
-    const kprof_selection *selection = &options->selection;
-    return selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+    return (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
 }
 
 /* A source file may be in another place, so the text of those that are found is still shown. */
@@ -341,8 +341,7 @@ static void choose_page_of_rows(kprof_options *options)
     const bool has_code =
         options->sort >= KPROF_SORT_SAMPLES || (options->sort == KPROF_UNSET && options->group_by == KPROF_UNSET &&
                                                 kprof_option_is_given(options, offsetof(kprof_options, source_view)));
-    const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
-    if (prints && has_kernels && options->page == KPROF_UNSET && !options->census && !options->html_path)
+    if (prints_pages(options) && has_kernels && options->page == KPROF_UNSET && !options->census && !options->html_path)
         options->page = has_code ? KPROF_PAGE_SOURCE : KPROF_PAGE_SUMMARY;
 }
 
@@ -357,8 +356,8 @@ static kprof_status check_rows(const kprof_options *options)
     const bool is_ordered = options->page != KPROF_PAGE_SOURCE; /* that page has rows to order, and groups none */
     const char *order = !is_ordered ? NULL : options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
     const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
-    const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
-    if (!name || ranks || is_census || options->census || !prints || (options->page == KPROF_PAGE_STATISTICS && !order))
+    if (!name || ranks || is_census || options->census || !prints_pages(options) ||
+        (options->page == KPROF_PAGE_STATISTICS && !order))
         return KPROF_OK;
     if (options->html_path)
         return kprof_fail(
@@ -421,15 +420,15 @@ static kprof_status settle_text(kprof_options *options)
     const bool has_layout =
         page == KPROF_UNSET || page == KPROF_PAGE_DETAILS || page == KPROF_PAGE_RAW || page == KPROF_PAGE_STATISTICS;
     const bool is_text = options->format == KPROF_UNSET || options->format == KPROF_FORMAT_TEXT;
-    const bool shows = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
     if (options->text_layout != KPROF_UNSET && !is_text)
         return kprof_fail(KPROF_USAGE, "--text-layout and %s exclude each other",
                           options->html_path ? "--html" : "formats other than text");
     if (options->text_layout == KPROF_FORMAT_TEXT_NCU && !has_layout)
         return kprof_fail(KPROF_USAGE, "--text-layout ncu has the pages details, raw and statistics; leave it out");
     if (options->text_layout == KPROF_UNSET)
-        options->text_layout =
-            shows && is_text && has_layout && kprof_is_called_ncu() ? KPROF_FORMAT_TEXT_NCU : KPROF_FORMAT_TEXT;
+        options->text_layout = prints_pages(options) && is_text && has_layout && kprof_is_called_ncu()
+                                   ? KPROF_FORMAT_TEXT_NCU
+                                   : KPROF_FORMAT_TEXT;
     return KPROF_OK;
 }
 
@@ -446,7 +445,7 @@ static kprof_status settle_pages(kprof_options *options)
                       : options->page == KPROF_PAGE_SOURCE   ? "source"
                       : options->page == KPROF_PAGE_TIMELINE ? "pmsampling"
                                                              : NULL;
-    if (set && collects(options) && !is_told_what(options))
+    if (set && collects(options) && kprof_selection_count(&options->selection) == 0)
         kprof_strlist_add(&options->selection.sets, set);
     KPROF_THEN(status, check_rows(options));
     KPROF_THEN(status, settle_source(options));
@@ -489,7 +488,7 @@ static kprof_status settle_census(kprof_options *options)
                           "them out",
                           kprof_replay_name(options->replay_choice));
     const bool counts = filter->launch_count > 0 || filter->filter_mode != KPROF_FILTER_GLOBAL;
-    options->is_measured = options->top > 0 || counts || is_told_what(options);
+    options->is_measured = options->top > 0 || counts || kprof_selection_count(&options->selection) > 0;
     if (options->traces && !options->is_measured)
         return kprof_fail(KPROF_USAGE,
                           "--trace is beside counters, and --census alone measures none: give --top, a set "
@@ -581,7 +580,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     status = settle_pages(options);
     if (status != KPROF_OK || !kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
         return status;
-    if (!is_told_what(options))
+    if (kprof_selection_count(&options->selection) == 0)
         kprof_strlist_add(&options->selection.sets, "default");
     /* A range reports its number of launches like a metric that somebody asks for. */
     kprof_strlist_add_unique(&options->selection.metrics, KPROF_RANGE_LAUNCHES);

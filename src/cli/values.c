@@ -57,25 +57,12 @@ const char *kprof_option_word(const char *name, int value)
     return NULL;
 }
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-    while (*words && strcasecmp(*words, text) != 0)
-        words++;
-    return *words != NULL;
-}
-
 /* As in ncu, upper and lower case are the same, and so are its words for yes and no. */
-static bool means(const char *text, const char *word)
-{
-    static const char *const no[] = {"no", "off", "0", "false", NULL}, *const yes[] = {"yes", "on", "1", "true", NULL};
-    return strcasecmp(text, word) == 0 || (is_one_of(text, no) && is_one_of(word, no)) ||
-           (is_one_of(text, yes) && is_one_of(word, yes));
-}
-
 static bool find_choice(const kprof_option_row *row, const char *text, int *value)
 {
+    const int answer = kprof_yes_or_no(text);
     for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++) {
-        if (means(text, choice->word)) {
+        if (strcasecmp(text, choice->word) == 0 || (answer >= 0 && kprof_yes_or_no(choice->word) == answer)) {
             *value = choice->value;
             return true;
         }

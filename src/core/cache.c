@@ -89,12 +89,8 @@ typedef struct cache_file {
     char name[NAME_LENGTH + sizeof DRAFT_ENDING];
 } cache_file;
 
-static int latest_first(const void *a, const void *b)
-{
-    const struct timespec *one = &((const cache_file *)a)->used, *other = &((const cache_file *)b)->used;
-    const int order = KPROF_COMPARE(other->tv_sec, one->tv_sec);
-    return order ? order : KPROF_COMPARE(other->tv_nsec, one->tv_nsec);
-}
+KPROF_BY_BOTH(latest_first, cache_file, KPROF_COMPARE(b->used.tv_sec, a->used.tv_sec),
+              KPROF_COMPARE(b->used.tv_nsec, a->used.tv_nsec))
 
 /* An entry, or the draft of one that a killed process left: nothing else is ours to remove. */
 static int is_ours(const struct dirent *entry)

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Marks of a range: a bit for each expression of --nvtx-include whose instance it is, if that is chosen. */
 #define IS_STEP         (UINT64_C(1) << 63)
@@ -104,17 +103,13 @@ static kprof_status refuse_range(const char *text)
 /* "[yes|no]:START/STOP RANGES:NVTX RANGES", taken apart in place. */
 static kprof_status parse_range_filter(const kprof_filter_spec *spec, char *text, kprof_ranges *out)
 {
-    static const char *const words[] = {"", "no", "off", "0", "false", "yes", "on", "1", "true"};
     char *calls = strchr(text, ':'), *instances = calls ? strchr(calls + 1, ':') : NULL;
-    size_t word = 0;
     if (!instances)
         return refuse_range(spec->range_filter);
     *calls++ = *instances++ = '\0';
-    while (word < COUNT_OF(words) && strcasecmp(words[word], text) != 0)
-        word++;
-    if (word == COUNT_OF(words) || (!*calls && !*instances))
+    if ((*text && kprof_yes_or_no(text) < 0) || (!*calls && !*instances))
         return refuse_range(spec->range_filter);
-    out->restarts = word > 4;
+    out->restarts = kprof_yes_or_no(text) == 1;
     kprof_status status = *calls ? kprof_numbers_new(RANGE_FILTER, calls, &out->calls) : KPROF_OK;
     if (status == KPROF_OK && *instances)
         status = kprof_numbers_new(RANGE_FILTER, instances, &out->instances);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static void (*_Atomic at_lack)(void);
 
@@ -202,6 +203,13 @@ void *kprof_add(void **array, size_t *count, size_t size)
     void *element = kprof_append(array, *count, size);
     *count += element != NULL;
     return element;
+}
+
+int kprof_yes_or_no(const char *text)
+{
+    static const char *const words[] = {"no", "yes", "off", "on", "0", "1", "false", "true"};
+    const size_t at = KPROF_FIND(i, COUNT_OF(words), strcasecmp(words[i], text) == 0);
+    return at < COUNT_OF(words) ? (int)(at % 2) : -1;
 }
 
 bool kprof_begins_with(const char *text, const char *start)

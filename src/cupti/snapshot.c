@@ -335,11 +335,7 @@ static kprof_status assign_backing(kprof_snapshot *s, block_table *table, size_t
 
 /* Spans */
 
-static int compare_spans(const void *a, const void *b)
-{
-    const kprof_span *left = a, *right = b;
-    return KPROF_COMPARE(left->address, right->address);
-}
+KPROF_BY_NUMBER(compare_spans, kprof_span, address)
 
 /* Number of the first span that ends behind the address. */
 static size_t find_span(const kprof_snapshot *s, uint64_t address)

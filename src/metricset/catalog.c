@@ -381,6 +381,14 @@ size_t kprof_catalog_section_count(const kprof_catalog *catalog)
     return catalog->section_count;
 }
 
+const char *kprof_catalog_nearest_section(const kprof_catalog *catalog, const char *name)
+{
+    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof *ids);
+    for (size_t i = 0; i < catalog->section_count; i++)
+        ids[i] = catalog->sections[i].id;
+    return kprof_nearest(name, ids, catalog->section_count);
+}
+
 static kprof_status check_finding_id(const kprof_catalog *catalog, const char *id)
 {
     KPROF_AUTO(kprof_strlist) ids = KPROF_STRLIST_INIT;

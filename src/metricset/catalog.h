@@ -35,6 +35,8 @@ struct kprof_catalog {
 /* Index of the set with this id or alias, or of the section; the count when there is none. */
 size_t kprof_catalog_find_set(const kprof_catalog *catalog, const char *name);
 size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name);
+/* The id of a section that is none's, or nearly so; NULL: there is none. */
+const char *kprof_catalog_nearest_section(const kprof_catalog *catalog, const char *name);
 /* Ask CUPTI about every candidate of these sections at once, so that resolving finds the answers remembered. NULL: of
  * all. */
 kprof_status kprof_catalog_check_sections(const kprof_catalog *catalog, const bool *wanted,

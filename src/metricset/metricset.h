@@ -97,6 +97,8 @@ typedef struct kprof_selection {
  * lines: a warning tells of each. Where nothing would be left, all stays, so that the checks below refuse it. */
 void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out);
 void kprof_selection_copy(const kprof_selection *from, kprof_selection *out);
+/* How many sets, sections and metrics does it name? 0 stands for the default set. */
+size_t kprof_selection_count(const kprof_selection *selection);
 void kprof_selection_free(kprof_selection *selection); /* members */
 /* The pattern of a word of --section: regex:PATTERN, or, as in ncu, what is no name as it has one of a pattern's
  * characters. NULL: it is a name. */

@@ -43,10 +43,7 @@ static kprof_status unknown_section(const kprof_catalog *catalog, const char *na
     const char *why = kprof_catalog_why_not(catalog, name);
     if (why)
         return impossible("section", name, why);
-    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof(*ids));
-    for (size_t i = 0; i < catalog->section_count; i++)
-        ids[i] = catalog->sections[i].id;
-    const char *nearest = kprof_nearest(name, ids, catalog->section_count);
+    const char *nearest = kprof_catalog_nearest_section(catalog, name);
     return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"; %s%s%skprof list sections has those that are",
                       name, nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "");
 }
@@ -130,8 +127,7 @@ static kprof_status check_left(const kprof_catalog *catalog, const kprof_selecti
 /* wanted[i]: section i of the catalog was asked for. Every unknown name is reported, not the first alone. */
 static kprof_status want_all(const kprof_catalog *catalog, const kprof_selection *selection, bool *wanted)
 {
-    const bool is_default = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
-    kprof_status result = is_default ? want_set(catalog, default_set, wanted) : KPROF_OK;
+    kprof_status result = kprof_selection_count(selection) == 0 ? want_set(catalog, default_set, wanted) : KPROF_OK;
     for (size_t i = 0; i < selection->sets.count; i++)
         KPROF_ALSO(result, want_set(catalog, selection->sets.items[i], wanted));
     KPROF_ALSO(result, mark_sections(catalog, &selection->sections, (choice){"--section", true}, wanted));
@@ -196,6 +192,11 @@ void kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
     kprof_strlist_add_all(&out->sections, &from->sections);
     kprof_strlist_add_all(&out->metrics, &from->metrics);
     kprof_strlist_add_all(&out->excluded, &from->excluded);
+}
+
+size_t kprof_selection_count(const kprof_selection *selection)
+{
+    return selection->sets.count + selection->sections.count + selection->metrics.count;
 }
 
 void kprof_selection_free(kprof_selection *selection)

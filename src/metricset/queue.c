@@ -17,21 +17,11 @@ static int priority_of(int priority, int otherwise)
 }
 
 /* By priority, then in display order, which is that of the catalog and of a section's items. */
-static int compare_headers(const void *a, const void *b)
-{
-    const header *left = a, *right = b;
-    const int order = KPROF_COMPARE(left->priority, right->priority);
-    const int sections = KPROF_COMPARE(left->section, right->section);
-    return order ? order : sections ? sections : KPROF_COMPARE(left->item, right->item);
-}
+KPROF_BY_BOTH(compare_headers, header, KPROF_COMPARE(a->priority, b->priority),
+              a->section == b->section ? KPROF_COMPARE(a->item, b->item) : KPROF_COMPARE(a->section, b->section))
 
-static int compare_sections(const void *a, const void *b)
-{
-    const kprof_section_definition *left = *(const kprof_section_definition *const *)a;
-    const kprof_section_definition *right = *(const kprof_section_definition *const *)b;
-    const int left_priority = priority_of(left->priority, 0), right_priority = priority_of(right->priority, 0);
-    return left_priority != right_priority ? KPROF_COMPARE(left_priority, right_priority) : KPROF_COMPARE(left, right);
-}
+KPROF_BY_BOTH(compare_sections, kprof_section_definition *const,
+              KPROF_COMPARE(priority_of((*a)->priority, 0), priority_of((*b)->priority, 0)), KPROF_COMPARE(*a, *b))
 
 /* Sections and headers that are wanted. */
 typedef struct wanted_parts {

@@ -185,10 +185,7 @@ static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char 
     const char *why = kprof_catalog_why_not(catalog, id);
     if (why)
         return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name: %s", id, why);
-    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + 1, sizeof *ids);
-    for (size_t i = 0; i < catalog->section_count; i++)
-        ids[i] = catalog->sections[i].id;
-    const char *nearest = kprof_nearest(id, ids, catalog->section_count);
+    const char *nearest = kprof_catalog_nearest_section(catalog, id);
     return nearest ? kprof_fail(KPROF_UNKNOWN_NAME,
                                 "group:%s: there is no section of that name; did you mean group:%s?", id, nearest)
                    : kprof_fail(KPROF_UNKNOWN_NAME,

@@ -199,12 +199,8 @@ static void rank_passes(const kprof_packing *p, size_t bundle, kprof_pack_move *
     }
 }
 
-static int compare_moves(const void *a, const void *b)
-{
-    const kprof_pack_move *x = a, *y = b;
-    const int ranks = KPROF_COMPARE(x->rank, y->rank), victims = KPROF_COMPARE(x->victim, y->victim);
-    return ranks ? ranks : victims ? victims : KPROF_COMPARE(x->pass, y->pass);
-}
+KPROF_BY_BOTH(compare_moves, kprof_pack_move, KPROF_COMPARE(a->rank, b->rank),
+              a->victim == b->victim ? KPROF_COMPARE(a->pass, b->pass) : KPROF_COMPARE(a->victim, b->victim))
 
 /* List the moves that may find room for a bundle: into a pass as it is, or in place of a bundle that competes with
  * it. Bundles that will easily find room again come first. */
