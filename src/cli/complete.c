@@ -269,83 +269,38 @@ static const kprof_option_row *row_of_word(const char *word)
     return found;
 }
 
-/* How far a line has been read. */
-typedef struct reading {
-    const kprof_command *command;
-    const kprof_option_row *wanting; /* the argument of this option comes next; NULL: of none */
-    size_t application;              /* the number of its word; 0: none yet */
-    size_t operands;                 /* that it has */
-    bool only_words;
-    bool has_run; /* the word "run" has come, and no command follows */
-} reading;
-
-static void read_option(reading *at, const char *word)
+static kprof_status offer_operands(const answers *to, const kprof_line *at)
 {
-    const kprof_option_row *row = row_of_word(word);
-    if (!row)
-        return;
-    if (row->argument && !strchr(word, '='))
-        at->wanting = row;
-    const char *operand;
-    if (row->type == KPROF_OPTION_ALIAS)
-        at->command = kprof_command_of_alias(row, &operand);
-    else if (row->field == offsetof(kprof_options, import_path))
-        at->command = kprof_command_find("report");
-}
-
-static void read_word(reading *at, const char *word, size_t number)
-{
-    const kprof_option_row *wanting = at->wanting;
-    at->wanting = NULL;
-    if (wanting && !kprof_option_follows(wanting, word))
-        return; /* it is the argument */
-    if (!at->only_words && strcmp(word, "--") == 0) {
-        at->only_words = true;
-    } else if (!at->only_words && word[0] == '-' && word[1]) {
-        read_option(at, word);
-    } else if (!at->only_words && at->command == kprof_commands && !at->has_run && kprof_command_find(word)) {
-        at->command = kprof_command_find(word);
-    } else if (!at->only_words && at->operands == 0 && at->command == kprof_commands && !at->has_run &&
-               strcmp(word, KPROF_COMMAND_RUN) == 0) {
-        at->has_run = true;
-    } else {
-        at->operands++;
-        if (at->command->operand == KPROF_OPERAND_APPLICATION)
-            at->application = number;
-    }
-}
-
-static kprof_status offer_operands(const answers *to, const reading *at)
-{
-    if (at->command->operand == KPROF_OPERAND_METRICS) { /* words are like the values of --metrics */
+    const kprof_command *command = to->options->command;
+    if (command->operand == KPROF_OPERAND_METRICS) { /* words are like the values of --metrics */
         const kprof_option_row *row = kprof_option_rows;
         while (row->field != offsetof(kprof_options, selection.metrics))
             row++;
         return offer_values(to, row);
     }
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
-    kprof_command_words(at->command, &words);
+    kprof_command_words(command, &words);
     for (size_t i = 0; i < words.count && at->operands == 0; i++)
         offer(to, words.items[i], NULL);
-    if (at->command == kprof_commands && !at->only_words && !at->has_run)
+    if (command == kprof_commands && !at->only_words && !at->has_run)
         offer_commands(to);
     /* All programs of a machine would bury the words above. */
     const bool may_be_option = to->typed[0] == '\0' && !at->only_words;
-    if (at->command->operand == KPROF_OPERAND_APPLICATION && may_be_option)
-        offer_options(to, at->command, false);
-    else if (at->command->operand == KPROF_OPERAND_APPLICATION)
+    if (command->operand == KPROF_OPERAND_APPLICATION && may_be_option)
+        offer_options(to, command, false);
+    else if (command->operand == KPROF_OPERAND_APPLICATION)
         ask_for(to, "programs");
-    else if (at->command->operand == KPROF_OPERAND_FOLDER && at->operands == 0)
+    else if (command->operand == KPROF_OPERAND_FOLDER && at->operands == 0)
         ask_for(to, "folders");
-    else if (at->command->operand == KPROF_OPERAND_WORDS)
+    else if (command->operand == KPROF_OPERAND_WORDS)
         return KPROF_OK; /* process ids */
-    else if (at->operands < (at->command->operand == KPROF_OPERAND_REPORTS ? 2 : 1) ||
-             at->command->operand == KPROF_OPERAND_MANY_REPORTS)
-        ask_for_files(to, kprof_command_reads_reports(at->command) ? "FILE.kprof" : "");
+    else if (at->operands < (command->operand == KPROF_OPERAND_REPORTS ? 2 : 1) ||
+             command->operand == KPROF_OPERAND_MANY_REPORTS)
+        ask_for_files(to, kprof_command_reads_reports(command) ? "FILE.kprof" : "");
     return KPROF_OK;
 }
 
-static kprof_status offer_next(const answers *to, const reading *at)
+static kprof_status offer_next(const answers *to, const kprof_line *at)
 {
     answers value = *to;
     const char *equals = strchr(to->typed, '=');
@@ -354,7 +309,7 @@ static kprof_status offer_next(const answers *to, const reading *at)
     if (at->only_words || to->typed[0] != '-')
         return offer_operands(to, at);
     if (!equals) {
-        offer_options(to, at->command, false);
+        offer_options(to, to->options->command, false);
         return KPROF_OK;
     }
     const kprof_option_row *row = row_of_word(to->typed);
@@ -362,30 +317,26 @@ static kprof_status offer_next(const answers *to, const reading *at)
     return row && row->argument ? offer_values(&value, row) : KPROF_OK;
 }
 
-/* `words` is a command line after "kprof"; its last word is to be completed. The parser reads the words before it
- * too, and ignores errors: a line that is being typed is mostly incomplete. */
+/* `words` is a command line after "kprof"; its last word is to be completed. */
 static kprof_status complete_line(char **words, FILE *out)
 {
-    reading at = {.command = kprof_commands};
-    size_t count = 0;
-    while (words[count + 1] && !at.application) {
-        read_word(&at, words[count], count + 1);
+    size_t count = 0, left = 0;
+    while (words[count])
         count++;
-    }
-    if (at.application) {
-        fprintf(out, ":application %zu\n", at.application);
-        return KPROF_OK;
-    }
-    size_t parsed = at.wanting ? count - 1 : count;
-    KPROF_AUTO_FREE char **line = kprof_calloc(parsed + 2, sizeof *line);
+    KPROF_AUTO_FREE char **line = kprof_calloc(count + 1, sizeof *line);
     line[0] = (char *)"kprof";
-    memcpy(line + 1, words, parsed * sizeof *line);
+    memcpy(line + 1, words, (count - 1) * sizeof *line);
     kprof_options options;
     kprof_log_set_level(KPROF_LOG_ERROR);
-    (void)!KPROF_MUTE(kprof_options_parse(line, &options));
-    options.command = at.command;
-    const answers to = {out, &options, words[count], 0, true};
-    const kprof_status status = KPROF_MUTE(offer_next(&to, &at));
+    const kprof_line at = KPROF_MUTE(kprof_options_read(line, &options));
+    while (options.application && options.application[left])
+        left++;
+    const answers to = {out, &options, words[count - 1], 0, true};
+    kprof_status status = KPROF_OK;
+    if (left > 0)
+        fprintf(out, ":application %zu\n", count - left);
+    else
+        status = KPROF_MUTE(offer_next(&to, &at));
     kprof_options_free(&options);
     return status;
 }

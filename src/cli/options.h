@@ -125,6 +125,16 @@ const char *kprof_ncu_other_name(const char *name);
 /* Return what to use instead of a value that an option does not take, such as one of ncu's; NULL: not known. */
 const char *kprof_value_hint(const char *option, const char *value);
 
+/* How far a line has come that somebody types. */
+typedef struct kprof_line {
+    const kprof_option_row *wanting; /* the argument of this option comes next; NULL: of none */
+    size_t operands;                 /* that it has */
+    bool only_words;                 /* "--" has come */
+    bool has_run;                    /* the word "run" has come, and no command follows */
+} kprof_line;
+/* Read it, and pass over what is wrong with it, as it is mostly incomplete. Free `out` as below. */
+kprof_line kprof_options_read(char **argv, kprof_options *out);
+
 /* Parse argv. USAGE, with a logged message that suggests the nearest name, when it is not valid. `out` is to be freed
  * with kprof_options_free in either case. */
 kprof_status kprof_options_parse(char **argv, kprof_options *out) KPROF_MUST_CHECK;

@@ -20,8 +20,9 @@ typedef struct cursor {
     const char *values[KPROF_OPTION_ROWS]; /* by row: what was given before; NULL: nothing */
     kprof_strlist idle;                    /* options of other tools that have no effect, each before the reason */
     size_t files, words_of_files;          /* that words were taken from, and how many */
-    bool has_run;                          /* the word "run" has come */
-    bool is_lost;                          /* it is not clear what the next words belong to */
+    kprof_line line;
+    bool is_lost;  /* it is not clear what the next words belong to */
+    bool is_typed; /* so go on all the same */
 } cursor;
 
 static bool takes_many(const kprof_option_row *row)
@@ -58,6 +59,7 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
         row->type == KPROF_OPTION_STRING || row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS;
     if (!attached) {
         attached = at->word[1];
+        at->line.wanting = attached ? NULL : row;
         if (!attached)
             return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
         if (kprof_option_follows(row, attached) && !takes_text)
@@ -299,15 +301,16 @@ static kprof_status parse_letters(cursor *at)
 static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
 {
     kprof_options *options = at->options;
-    bool is_first = options->command == kprof_commands && may_be_command && !at->has_run;
-    at->has_run = at->has_run || (is_first && strcmp(*at->word, KPROF_COMMAND_RUN) == 0);
-    if (is_first && at->has_run)
+    bool is_first = options->command == kprof_commands && may_be_command && !at->line.has_run;
+    at->line.has_run = at->line.has_run || (is_first && strcmp(*at->word, KPROF_COMMAND_RUN) == 0);
+    if (is_first && at->line.has_run)
         return KPROF_OK;
     const kprof_command *command = is_first ? kprof_command_find(*at->word) : NULL;
     if (command) {
         options->command = command;
         return KPROF_OK;
     }
+    at->line.operands++;
     if (options->command->operand == KPROF_OPERAND_APPLICATION) {
         options->application = at->word;
         *done = true;
@@ -376,19 +379,20 @@ static kprof_status insert_file(cursor *at)
 static kprof_status parse_words(cursor *at)
 {
     kprof_status result = KPROF_OK;
-    bool only_words = false, done = false;
-    while (*at->word && !done && !at->is_lost) {
+    bool *only_words = &at->line.only_words, done = false;
+    *only_words = false;
+    while (*at->word && !done && (at->is_typed || !at->is_lost)) {
         kprof_status status = KPROF_OK;
-        if (!only_words && may_be_file(at)) {
+        if (!*only_words && may_be_file(at)) {
             status = insert_file(at);
             if (status == KPROF_OK)
                 continue;
             at->is_lost = true;
-        } else if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0') {
-            status = take_word(at, !only_words, &done);
+        } else if (*only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0') {
+            status = take_word(at, !*only_words, &done);
             at->is_lost = status != KPROF_OK;
         } else if (strcmp(*at->word, "--") == 0) {
-            only_words = true;
+            *only_words = true;
         } else if ((*at->word)[1] == '-') {
             status = parse_long(at);
         } else {
@@ -529,7 +533,8 @@ static void tell_plain_names(const kprof_filter_spec *filter)
         tell_plain("NVTX range", filter->step);
 }
 
-kprof_status kprof_options_parse(char **argv, kprof_options *out)
+/* Nothing is given yet. */
+static void begin(char **argv, kprof_options *out)
 {
     *out = (kprof_options){
         .command = kprof_commands,
@@ -543,6 +548,26 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         if (row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT)
             *(int *)((char *)out + row->field) = row->initial;
     }
+}
+
+kprof_line kprof_options_read(char **argv, kprof_options *out)
+{
+    begin(argv, out);
+    cursor at = {.word = argv + 1, .options = out, .is_typed = true};
+    (void)!parse_words(&at);
+    if (out->import_path && out->command == kprof_commands)
+        out->command = kprof_command_find("report");
+    if (out->alias)
+        out->command = kprof_command_of_alias(out->alias, &out->argument);
+    else if (!out->argument)
+        out->argument = out->import_path;
+    kprof_strlist_free(&at.idle);
+    return at.line;
+}
+
+kprof_status kprof_options_parse(char **argv, kprof_options *out)
+{
+    begin(argv, out);
     if (!argv[0]) /* execve can leave out even the program's name */
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};

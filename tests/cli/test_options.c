@@ -1525,6 +1525,7 @@ TEST(completion_words)
                  {"--complete line -- -- rep", ":programs\n"},
                  {"--complete line -- -k x app rep", ":application 3\n"},
                  {"--complete line -- plan --set x -- app rep", ":application 5\n"},
+                 {"--complete line -- trace --sample none app rep", ":application 4\n"},
                  {"--complete line -- report -k", "-k\tonly kernels of this name; a name or regex:PATTERN\n"},
                  {"--complete line -- --list-sets --chip",
                   "--chips\tlist or plan for these chips, not for the GPU of this machine\n"},
