@@ -1,6 +1,7 @@
 /* The growing byte buffer, string lists, and the search for the name that somebody probably meant. */
 #include "core/strbuf.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -427,6 +428,17 @@ static const char *fewest_edits(const char *text, const char *const *items, size
         }
     }
     return best;
+}
+
+const char *kprof_after_words(const char *text, const char *words)
+{
+    static const char gaps[] = " _-";
+    for (words += strspn(words, gaps); *words; words += strspn(words, gaps)) {
+        text += strspn(text, gaps);
+        if (tolower((unsigned char)*text++) != tolower((unsigned char)*words++))
+            return NULL;
+    }
+    return text;
 }
 
 const char *kprof_nearest(const char *text, const char *const *items, size_t count)

@@ -168,6 +168,9 @@ void kprof_strlist_free(kprof_strlist *list);
 #define KPROF_FREE_LISTS(...)                                                                                          \
     kprof_strlist_free_each((kprof_strlist *[]){__VA_ARGS__}, sizeof((kprof_strlist *[]){__VA_ARGS__}) / sizeof(void *))
 void kprof_strlist_free_each(kprof_strlist *const *lists, size_t count);
+/* What follows these words at the beginning of `text`, whatever their case, and whether blanks, underscores, hyphens or
+ * nothing part them; NULL: it does not begin with them. */
+const char *kprof_after_words(const char *text, const char *words);
 /* The item that `text` probably means: the nearest by edit distance, else the shortest that contains it, ignoring
  * case; NULL when none is near enough. */
 const char *kprof_nearest(const char *text, const char *const *items, size_t count);

@@ -30,17 +30,16 @@ static const char *copy(const explainer *by, const char *text)
 /* Is a word what pages call something? What stands in brackets may be left out. */
 static bool is_called(const char *name, const char *word)
 {
-    const size_t length = strlen(word);
-    return strncasecmp(name, word, length) == 0 && (name[length] == '\0' || strncmp(name + length, " (", 2) == 0);
+    const char *rest = kprof_after_words(name, word);
+    return rest && (*rest == '\0' || strncmp(rest, " (", 2) == 0);
 }
 
 /* Is the word the label of a value, or in a table that and the heading of its column, as pages part them? */
 static bool is_value_called(const char *label, const char *column, const char *word)
 {
-    const size_t length = strlen(label);
-    return is_called(label, word) || (column && strncasecmp(word, label, length) == 0 &&
-                                      (strncmp(word + length, ", ", 2) == 0 || strncmp(word + length, ": ", 2) == 0) &&
-                                      is_called(column, word + length + 2));
+    const char *rest = column ? kprof_after_words(word, label) : NULL;
+    return is_called(label, word) || (rest && (strncmp(rest, ", ", 2) == 0 || strncmp(rest, ": ", 2) == 0) &&
+                                      is_called(column, rest + 2));
 }
 
 static bool is_meant(const explainer *by, const char *name)
@@ -53,7 +52,8 @@ static bool is_meant(const explainer *by, const char *name)
 
 static bool is_same(const char *name, const char *word)
 {
-    return strcasecmp(name, word) == 0;
+    const char *rest = kprof_after_words(name, word);
+    return rest && *rest == '\0';
 }
 
 /* The meaning of a word of pages, or of a part of metrics' names, in the last file that has it, as that stands over
@@ -177,7 +177,7 @@ static void look_at_timeline(explainer *by, const kprof_section *section)
 static bool is_made_of(const explainer *by, const char *owner, const char *between, const char *what)
 {
     KPROF_AUTO_FREE char *label = kprof_strprintf("%s%s%s", owner, between, what);
-    return !by->out->metric && strcasecmp(label, by->label) == 0;
+    return !by->out->metric && is_same(label, by->label);
 }
 
 static void look_at_rate(explainer *by, const char *owner, const char *what, const kprof_item *item)
@@ -389,22 +389,42 @@ static kprof_status count_passes(explainer *by)
     return status;
 }
 
-/* The section or finding that a word, which is no metric's name, is a misspelling or a part of; or NULL. */
-static const char *find_nearest_id(const kprof_catalog *catalog, const char *word)
+/* The words of pages, behind the identifiers of sections and findings, of which there are as many as is returned. */
+static size_t list_words(const kprof_catalog *catalog, kprof_strlist *out)
 {
-    KPROF_AUTO_FREE const char **ids = kprof_calloc(catalog->section_count + catalog->finding_count + 1, sizeof *ids);
-    size_t count = 0;
+#define LABEL(name, people, ...) people,
+    static const char *const stalls[] = {KPROF_STALL_REASONS(LABEL)};
+#undef LABEL
     for (size_t i = 0; i < catalog->section_count; i++)
-        ids[count++] = catalog->sections[i].id;
+        kprof_strlist_add(out, catalog->sections[i].id);
     for (size_t i = 0; i < catalog->finding_count; i++)
-        ids[count++] = catalog->findings[i].id;
-    if (strstr(word, "__") || kprof_catalog_why_not(catalog, word))
+        kprof_strlist_add(out, catalog->findings[i].id);
+    const size_t id_count = out->count;
+    for (size_t i = 0; i < catalog->finding_count; i++)
+        kprof_strlist_add(out, catalog->findings[i].name);
+    for (size_t i = 0; i < COUNT_OF(stalls); i++)
+        kprof_strlist_add(out, stalls[i]);
+    for (size_t i = 0; i < catalog->word_count; i++)
+        for (char **name = catalog->words[i].words; name && *name && !catalog->words[i].of_names; name++)
+            kprof_strlist_add(out, *name);
+    return id_count;
+}
+
+/* What a word, which is no metric's name, is a misspelling of, or the section or finding that it is a part of; or NULL.
+ */
+static const char *find_nearest_word(const explainer *by, const char *word)
+{
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    if (strstr(word, "__") || kprof_catalog_why_not(by->catalog, word))
         return NULL;
-    const char *nearest = kprof_nearest_spelling(word, ids, count);
-    const bool is_part = strlen(word) > 3 && kprof_catalog_find_set(catalog, word) == catalog->set_count;
-    for (size_t i = 0; is_part && !nearest && i < count; i++)
-        nearest = strcasestr(ids[i], word) ? ids[i] : NULL;
-    return nearest;
+    const size_t id_count = list_words(by->catalog, &words);
+    const bool is_long = strlen(word) > 3;
+    const char *nearest =
+        kprof_nearest_spelling(word, (const char *const *)words.items, is_long ? words.count : id_count);
+    const bool is_part = is_long && kprof_catalog_find_set(by->catalog, word) == by->catalog->set_count;
+    for (size_t i = 0; is_part && !nearest && i < id_count; i++)
+        nearest = strcasestr(words.items[i], word) ? words.items[i] : NULL;
+    return copy(by, nearest);
 }
 
 /* The chip does not have the name: it is a derived value, stands for an alias, is misspelled, or nobody can know. */
@@ -413,10 +433,10 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
     if (by->out->place_count > 0 || kprof_catalog_find_alias(by->catalog, word))
         return KPROF_OK;
     const char *nearest = kprof_nearest_alias(by->catalog, word, NULL);
-    const char *id = nearest ? NULL : find_nearest_id(by->catalog, word);
-    if (id)
+    const char *near_word = nearest ? NULL : find_nearest_word(by, word);
+    if (near_word)
         return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is no metric, section or finding; did you mean \"%s\"?", word,
-                          id);
+                          near_word);
     if (!nearest && !strstr(word, "__") && !strchr(word, '*') && !kprof_catalog_why_not(by->catalog, word) &&
         kprof_catalog_find_set(by->catalog, word) == by->catalog->set_count)
         return kprof_fail(
@@ -584,12 +604,15 @@ static const char *meaning_of(const kprof_catalog *catalog, const char *word)
     return meaning ? meaning : kprof_instruction_label_help(word);
 }
 
-static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
+/* Find what the finding names so in its text; a section that it leads to is named by the section's own identifier. */
+static bool has_option(const explainer *by, const kprof_finding *finding, const char *word,
+                       const kprof_finding_option **out)
 {
     for (size_t i = 0; i < finding->value_count; i++) {
         for (size_t k = 0; k < finding->values[i].option_count; k++) {
             *out = &finding->values[i].options[k];
-            if (is_called((*out)->name, word))
+            if (is_called((*out)->name, word) &&
+                kprof_catalog_find_section(by->catalog, (*out)->name) == by->catalog->section_count)
                 return true;
         }
     }
@@ -634,7 +657,7 @@ static kprof_status explain_word_of_finding(explainer *by, const char *word, boo
     const kprof_finding_option *option;
     *is = true;
     for (const kprof_finding *one = catalog->findings; one < catalog->findings + catalog->finding_count; one++)
-        if ((!is_label || one->verdict == KPROF_VERDICT_LIMIT) && has_option(one, word, &option) &&
+        if ((!is_label || one->verdict == KPROF_VERDICT_LIMIT) && has_option(by, one, word, &option) &&
             (!is_label || strcmp(option->name, word) == 0))
             return explain_option(by, one, option);
     for (const kprof_finding *one = catalog->findings; one < catalog->findings + catalog->finding_count && !is_label;
@@ -794,8 +817,11 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
     if (is_on_pages || status != KPROF_OK)
         return status;
     for (size_t i = 0; i < catalog->finding_count; i++)
-        if (kprof_finding_has_id(&catalog->findings[i], word))
+        if (kprof_finding_has_id(&catalog->findings[i], word) || is_same(catalog->findings[i].id, word))
             return explain_finding(&by, &catalog->findings[i]);
+    for (size_t i = 0; i < catalog->section_count; i++)
+        if (is_same(catalog->sections[i].id, word))
+            return explain_section(&by, &catalog->sections[i]);
     out->metric = word;
     return explain_metric(&by, word);
 }

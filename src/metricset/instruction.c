@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define COUNTER(name, ncu, label, unit, help)                                                                          \
     {KPROF_INSTRUCTION_COUNTER, name, KPROF_INSTRUCTION_PREFIX name, ncu, label, unit, help, {NULL}},
@@ -152,7 +151,12 @@ static const struct {
 
 static size_t find_label(const char *label)
 {
-    return KPROF_FIND(i, COUNT_OF(labels), strcasecmp(labels[i].label, label) == 0);
+    for (size_t i = 0; i < COUNT_OF(labels); i++) {
+        const char *rest = kprof_after_words(labels[i].label, label);
+        if (rest && *rest == '\0')
+            return i;
+    }
+    return COUNT_OF(labels);
 }
 
 const kprof_instruction_metric *kprof_instruction_of_label(const char *label)

@@ -92,7 +92,14 @@ TEST(test_words_of_pages)
         {"CPIStall", "finding", NULL, "Warps wait"}, /* as ncu's layouts name it */
         {"warp state statistics", "section", NULL, "Warp State Statistics"},
         {"Long Scoreboard", NULL, "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", NULL},
+        {"long_scoreboard", NULL, "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", NULL},
+        {"LongScoreboard", NULL, "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", NULL},
+        {"long-scoreboard, share", "derived", "derived__stall_share_long_scoreboard.pct", NULL},
+        {"ideal_sectors", "instruction", "source:smsp__sass_sectors_mem_global_ideal", NULL},
+        {"tensor_idle", "finding", NULL, NULL},
+        {"warp_state_stats", "section", NULL, "Warp State Statistics"},
         {"L1 data pipe", "finding", NULL, "What limits the kernel"},
+        {"l1_data_pipe", "finding", NULL, "What limits the kernel"},
         {"XU pipe", "finding", NULL, "What limits the kernel"}, /* with a chip: its metric */
         {"Waves Per SM", "launch", "launch__waves_per_multiprocessor", NULL},
         {"latency", "finding", NULL, "What limits the kernel"},
@@ -246,6 +253,7 @@ TEST(test_refused)
     refuse("occupancy.achievd", KPROF_UNKNOWN_NAME, "did you mean \"occupancy.achieved\"?");
     refuse("tensor.actve", KPROF_UNKNOWN_NAME, "did you mean \"tensor.active\"?");
     refuse("l2.hitrate", KPROF_UNKNOWN_NAME, "did you mean \"l2.hit_rate\"?");
+    refuse("long_scorebord", KPROF_UNKNOWN_NAME, "did you mean \"Long Scoreboard\"?");
     refuse("uncoalesced", KPROF_UNKNOWN_NAME, "no metric, section or finding; did you mean \"UncoalescedGlobal\"?");
     refuse("no__such.sum", KPROF_UNSUPPORTED, "no__such.sum");
     refuse("regex:dram", KPROF_USAGE, "several metrics");
