@@ -2,9 +2,11 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/plans.h"
+#include "cli/program.h"
 #include "report/page/page.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A field that people see with --verbose alone. */
 #define FURTHER(field) kprof_field_with_role(field, KPROF_ROLE_MACHINE)
@@ -234,12 +236,21 @@ static kprof_status print_plans(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
+/* The application need not be here, but "kprof plan full" names none. */
+static kprof_status check_application(const kprof_options *options)
+{
+    KPROF_AUTO_FREE char *program = options->application ? kprof_program_find(options->application[0]) : NULL;
+    const bool is_named = options->application && strcmp(options->application[-1], "--") == 0;
+    return !options->application || program || is_named ? KPROF_OK : kprof_program_word_check(options);
+}
+
 int kprof_cmd_plan(const kprof_options *options)
 {
     static const kprof_page_row page = {"plan", 0, print_plans, NULL};
     KPROF_AUTO(kprof_plans) plans = {0};
-    kprof_chips chips;
-    kprof_status status = kprof_chips_named(options, &chips);
+    kprof_chips chips = {0};
+    kprof_status status = check_application(options);
+    KPROF_THEN(status, kprof_chips_named(options, &chips));
     KPROF_THEN(status, kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans));
     kprof_strlist_free(&chips.names);
     if (status == KPROF_OK)

@@ -92,23 +92,6 @@ static kprof_status settle_nvtx(profile *run)
     return KPROF_OK;
 }
 
-/* There is no program of that name: the list before it may go on, or it is a misspelled command, or a report of ncu. */
-static kprof_status refuse_word(const char *name, const char *before)
-{
-    if (kprof_ends_with(before, ",") || kprof_ends_with(name, ",") || (strstr(name, "__") && !strchr(name, '/')))
-        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; lists have no blanks: --metrics A,B", name);
-    const char *meant = kprof_command_nearest(name);
-    if (meant)
-        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
-    if (!kprof_ends_with(name, ".ncu-rep"))
-        return KPROF_OK;
-    kprof_report *report = NULL; /* opening it tells why not, as kprof report does */
-    kprof_status status = kprof_report_open(name, &report);
-    (void)!kprof_report_close(report);
-    KPROF_THEN(status, kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name));
-    return status;
-}
-
 /* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */
 static kprof_status check_application(const kprof_options *options)
 {
@@ -118,7 +101,7 @@ static kprof_status check_application(const kprof_options *options)
     free(program);
     if (kprof_is_report(name) || (!is_program && kprof_has_extension(name)))
         return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
-    kprof_status status = is_named || is_program ? KPROF_OK : refuse_word(name, options->application[-1]);
+    kprof_status status = is_named || is_program ? KPROF_OK : kprof_program_word_check(options);
     return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 

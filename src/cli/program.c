@@ -1,9 +1,9 @@
 /* Finds a program as the shell does, and tells why one cannot be started. */
 #include "cli/program.h"
-#include "cli/options.h"
+#include "cli/commands.h"
+#include "cli/paths.h"
 #include "core/files.h"
 #include "core/log.h"
-#include "core/strbuf.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,6 +69,39 @@ kprof_status kprof_program_fail(const char *name, int reason)
     KPROF_AUTO_FREE char *hint = make_hint(name, reason);
     errno = reason; /* not why there is no program of that name here */
     return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m%s", *name ? name : "\"\"", hint);
+}
+
+/* A set or a section may be what the user means. *option: the option that takes it, or NULL. */
+static kprof_status look_among_sets(const kprof_options *options, const char *name, const char **option)
+{
+    kprof_catalog *catalog = NULL;
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        *option = kprof_catalog_set_id(catalog, name)       ? "set"
+                  : kprof_catalog_section_id(catalog, name) ? "section"
+                                                            : NULL;
+    kprof_catalog_free(catalog);
+    return status;
+}
+
+kprof_status kprof_program_word_check(const kprof_options *options)
+{
+    const char *name = options->application[0], *before = options->application[-1], *option = NULL;
+    if (kprof_ends_with(before, ",") || kprof_ends_with(name, ",") || (strstr(name, "__") && !strchr(name, '/')))
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; lists have no blanks: --metrics A,B", name);
+    kprof_status status = look_among_sets(options, name, &option);
+    if (option)
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean --%s %s?", name, option, name);
+    const char *meant = kprof_command_nearest(name);
+    if (meant)
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
+    if (status != KPROF_OK || !kprof_ends_with(name, ".ncu-rep"))
+        return status;
+    kprof_report *report = NULL; /* opening it tells why not, as kprof report does */
+    status = kprof_report_open(name, &report);
+    (void)!kprof_report_close(report);
+    KPROF_THEN(status, kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name));
+    return status;
 }
 
 kprof_status kprof_program_check(const char *name)

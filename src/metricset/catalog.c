@@ -359,6 +359,12 @@ const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word
     return NULL;
 }
 
+const char *kprof_catalog_set_id(const kprof_catalog *catalog, const char *id_or_alias)
+{
+    const size_t index = kprof_catalog_find_set(catalog, id_or_alias);
+    return index < catalog->set_count ? catalog->sets[index].id : NULL;
+}
+
 const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *id_or_alias)
 {
     const size_t index = kprof_catalog_find_section(catalog, id_or_alias);

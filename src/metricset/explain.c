@@ -38,8 +38,8 @@ static bool is_called(const char *name, const char *word)
 static bool is_value_called(const char *label, const char *column, const char *word)
 {
     const char *rest = column ? kprof_after_words(word, label) : NULL;
-    return is_called(label, word) || (rest && (strncmp(rest, ", ", 2) == 0 || strncmp(rest, ": ", 2) == 0) &&
-                                      is_called(column, rest + 2));
+    return is_called(label, word) ||
+           (rest && (strncmp(rest, ", ", 2) == 0 || strncmp(rest, ": ", 2) == 0) && is_called(column, rest + 2));
 }
 
 static bool is_meant(const explainer *by, const char *name)

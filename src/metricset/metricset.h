@@ -49,7 +49,8 @@ const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const 
 /* Return the metric that somebody who wrote `word` probably meant, or NULL: the one that has most of its words, in any
  * order, under the same unit, which is what stands before "__", or under a related one. */
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count);
-/* The id of a section; NULL where there is none of that id or alias. */
+/* The id of a set, or of a section; NULL where there is none of that id or alias. */
+const char *kprof_catalog_set_id(const kprof_catalog *catalog, const char *id_or_alias);
 const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *id_or_alias);
 /* Ids of sections that show together what this one does, NULL-terminated; NULL: there are none. */
 char *const *kprof_catalog_held_by(const kprof_catalog *catalog, const char *section_id);

@@ -85,6 +85,13 @@ class ExitStatus(Case):
             run = self.kprof("--metrics", *words, APP, env={"KPROF_SIM_PROBE": "no-gpu"})
             self.assert_run(run, 109)
             self.assertIn(f"there is no program {words[1]}; lists have no blanks: --metrics A,B", run.err)
+        for name, meant in (("full", "--set full"), ("SpeedOfLight", "--section SpeedOfLight"),
+                            ("dram__bytes.sum", "--metrics A,B"), ("reprot", "kprof report")):
+            for words in ([name], ["plan", name]):
+                run = self.kprof(*words, env={"KPROF_SIM_PROBE": "no-gpu"})
+                self.assert_run(run, 109)
+                self.assertRegex(run.err, f"there is no program {name}; .*{meant}")
+        self.assert_run(self.kprof("plan", "--metrics", METRIC, "--chips", "GH100", "--", "full"), 0)
         for options in (["--set", "ful"], ["--rule", "Bottlenek"]):
             with self.subTest(options=options):
                 run = self.kprof(*options, APP, env={"KPROF_SIM_PROBE": "no-gpu"})
