@@ -56,10 +56,9 @@ cJSON *kprof_json_process(const kprof_model_process *process)
 
 void kprof_json_add_range(cJSON *object, const kprof_model *model, const kprof_model_launch *launch)
 {
-    const size_t metric = kprof_names_find(&model->metric_names, KPROF_RANGE_LAUNCHES);
-    if (metric == KPROF_NAMES_NONE || !(launch->values[metric] > 0) || !kprof_launch_is_graph(&launch->record))
-        return;
-    KPROF_JSON_ADD(object, {"kind", text_of("range")}, {"launches", kprof_json_number(launch->values[metric])});
+    const double launches = kprof_model_value(model, launch->values, KPROF_RANGE_LAUNCHES);
+    if (launches > 0 && kprof_launch_is_graph(&launch->record))
+        KPROF_JSON_ADD(object, {"kind", text_of("range")}, {"launches", kprof_json_number(launches)});
 }
 
 cJSON *kprof_json_metrics(const kprof_emit_launches *launches)

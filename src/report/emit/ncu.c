@@ -77,8 +77,7 @@ static const precision_words precisions[] = {
 
 static double value_of(const kprof_ncu_writer *to, const char *name)
 {
-    const size_t index = name ? kprof_names_find(&to->emitter->launches.model->metric_names, name) : KPROF_NAMES_NONE;
-    return index == KPROF_NAMES_NONE ? NAN : to->launch->values[index];
+    return name ? kprof_model_value(to->emitter->launches.model, to->launch->values, name) : NAN;
 }
 
 static double clock_of(const kprof_ncu_writer *to, const level_words *level)

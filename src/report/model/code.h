@@ -217,14 +217,8 @@ const char *kprof_stall_cause_opcode(const char *reason, size_t length);
 /* The instruction of that opcode that a sample of `instruction` is about: it, or the last one before it with no jump in
  * between; `instruction` itself where there is none. */
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction);
-/* Does an instruction of that text compute in double precision? */
-bool kprof_instruction_is_double(const char *text);
-/* Does it convert from double precision to another, or to it? */
-bool kprof_instruction_converts_double(const char *text);
-/* Does it multiply matrices for a group of warps, which go on meanwhile? */
+/* Does an instruction of that text multiply matrices for a group of warps, which go on meanwhile? */
 bool kprof_instruction_multiplies(const char *text);
-/* May control go elsewhere from it? */
-bool kprof_instruction_is_jump(const char *text);
 /* Add columns for what can be made of the measured ones, and fill them once the others have their values. */
 void kprof_profiled_add_made(kprof_profiled_code *code);
 void kprof_profiled_make(kprof_profiled_code *code);

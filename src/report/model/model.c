@@ -4,6 +4,7 @@
 #include "report/store/limits.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -383,6 +384,12 @@ kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const
 {
     const kprof_model_chip *chip = device->chip_index == SIZE_MAX ? NULL : &model->chips[device->chip_index];
     return chip && chip->schedule ? chip->schedule[metric] : (kprof_model_passes){0};
+}
+
+double kprof_model_value(const kprof_model *model, const double *values, const char *name)
+{
+    const size_t metric = kprof_names_find(&model->metric_names, name);
+    return metric == KPROF_NAMES_NONE ? NAN : values[metric];
 }
 
 kprof_status kprof_work_charge(kprof_work *work, uint64_t values)

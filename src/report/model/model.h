@@ -178,6 +178,9 @@ void kprof_value_reader_close(kprof_value_reader *reader);
 /* The passes that a metric comes from on a device (borrowed); none when it has no counters or they are not known. */
 kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
+/* The one of values[metric_count] that the metric of this name has; NaN: the report has no such metric. */
+double kprof_model_value(const kprof_model *model, const double *values, const char *name);
+
 /* The call stack of a launch; NULL: none was kept. */
 const kprof_model_stack *kprof_model_stack_of(const kprof_model *model, const kprof_model_launch *launch);
 /* Was the launch multiplexed: measured in one pass, in its own run, for a sample that it shares with others? */

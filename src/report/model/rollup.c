@@ -275,8 +275,7 @@ typedef struct operand_values {
 static double look_up(void *user, const char *name)
 {
     const operand_values *from = user;
-    const size_t metric = kprof_names_find(&from->model->metric_names, name);
-    return metric == KPROF_NAMES_NONE ? NAN : from->values[metric];
+    return kprof_model_value(from->model, from->values, name);
 }
 
 static double evaluate(const formula *rule, operand_values *from)

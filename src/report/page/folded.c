@@ -12,7 +12,6 @@
 typedef struct folder {
     kprof_report *report;
     const kprof_model *model;
-    size_t duration; /* the metric */
     kprof_told_stacks stacks;
     kprof_names lines; /* that are kept, in the order of `times` */
     double *times;
@@ -48,7 +47,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     folder *into = user;
     const kprof_model_stack *stack = kprof_model_stack_of(into->model, launch);
     const uint64_t launches = launch->samples ? launch->samples->launches : 1;
-    const double time_ns = into->duration == KPROF_NAMES_NONE ? NAN : launch->values[into->duration];
+    const double time_ns = kprof_model_value(into->model, launch->values, KPROF_TIME_METRIC);
     KPROF_AUTO(kprof_strbuf) line = KPROF_STRBUF_INIT;
     if (!(time_ns >= 0) || isinf(time_ns)) {
         into->untimed += launches;
@@ -135,7 +134,6 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
     if (status != KPROF_OK)
         return status;
     folder into = {.report = report, .model = &model};
-    into.duration = kprof_names_find(&model.metric_names, KPROF_TIME_METRIC);
     kprof_told_stacks_load(report, model.pool, &into.stacks);
     if (report->status == KPROF_OK && into.stacks.stack_count != model.stack_count) /* it has changed meanwhile */
         status = kprof_store_damaged(report, "stack");

@@ -20,12 +20,6 @@ const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof
     return kprof_rules_apply(ranking->rules, of.values, of.counters);
 }
 
-static double value_of(const kprof_ranking *ranking, const char *name)
-{
-    const size_t metric = kprof_names_find(&ranking->groups.model->metric_names, name);
-    return metric == KPROF_NAMES_NONE ? NAN : ranking->rolled_up.values[metric];
-}
-
 /* All but the shares, which need all rows. */
 static void fill_row(kprof_ranking *ranking, const kprof_group *group, kprof_ranked *out)
 {
@@ -33,9 +27,9 @@ static void fill_row(kprof_ranking *ranking, const kprof_group *group, kprof_ran
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
     const kprof_found *best = findings ? findings->verdict.best : NULL;
     out->gain_pct = best && !best->finding->gain_is_local ? best->gain_pct : NAN; /* of the kernel's own time */
-    out->compute_pct = value_of(ranking, COMPUTE);
-    out->memory_pct = value_of(ranking, MEMORY);
-    out->occupancy_pct = value_of(ranking, WARPS);
+    out->compute_pct = kprof_model_value(ranking->groups.model, ranking->rolled_up.values, COMPUTE);
+    out->memory_pct = kprof_model_value(ranking->groups.model, ranking->rolled_up.values, MEMORY);
+    out->occupancy_pct = kprof_model_value(ranking->groups.model, ranking->rolled_up.values, WARPS);
     if (group->duration_count > 0) {
         out->minimum_ns = group->totals[ranking->groups.duration].minimum;
         out->maximum_ns = group->totals[ranking->groups.duration].maximum;

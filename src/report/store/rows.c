@@ -15,7 +15,6 @@ typedef struct column {
 
 typedef struct table_layout {
     const char *name;
-    kprof_statement insert;
     const column *columns;
     size_t count;
 } table_layout;
@@ -41,7 +40,7 @@ typedef struct table_layout {
     case KPROF_ROWS_##NAME: {                                                                                          \
         typedef row row_struct;                                                                                        \
         static const column columns[] = {KPROF_##NAME##_FIELDS(FIELD, NO_COLUMN, REPORT)};                             \
-        return (table_layout){#name, KPROF_SQL_ADD_##NAME, columns, COUNT_OF(columns)};                                \
+        return (table_layout){#name, columns, COUNT_OF(columns)};                                                      \
     }
 
 static table_layout layout_of(kprof_rows table)
@@ -123,12 +122,8 @@ static int run_with(sqlite3_stmt *statement, const table_layout *layout, const v
 int64_t kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t id)
 {
     const table_layout layout = layout_of(table);
-    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout.name);
-    for (size_t i = 0; i < layout.count; i++)
-        kprof_strbuf_puts(&sql, ",?");
-    kprof_strbuf_puts(&sql, ")");
-    sqlite3_stmt *statement = kprof_store_prepare(report, layout.insert, sql.data);
+    sqlite3_stmt *statement =
+        kprof_store_insert(report, KPROF_SQL_ADD_ROW + (kprof_statement)table, layout.name, 1 + layout.count);
     if (!statement)
         return id;
     if (id >= 0)

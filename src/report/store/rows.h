@@ -65,6 +65,7 @@ typedef struct kprof_model_message {
 
 #define KPROF_ROWS_ENUM(NAME, name, row) KPROF_ROWS_##NAME,
 typedef enum kprof_rows { KPROF_ROWS_MAP(KPROF_ROWS_ENUM) KPROF_ROWS_COUNT } kprof_rows;
+_Static_assert(KPROF_SQL_ADD_ROW + KPROF_ROWS_COUNT <= (int)KPROF_SQL_ADD_ACTIVITY, "each table has a statement");
 
 /* The statement that makes a table in a report of this version. Caller frees. */
 char *kprof_rows_definition(const char *name, int version);

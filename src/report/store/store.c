@@ -8,7 +8,7 @@
 
 #define SHOWN 160 /* bytes of a statement in a message: the statements that make a report are long */
 
-static const char *const statement_texts[] = {
+static const char *const statement_texts[KPROF_STATEMENT_COUNT] = {
 #define STATEMENT_TEXT(name, sql) sql,
     KPROF_STATEMENT_MAP(STATEMENT_TEXT)
 #undef STATEMENT_TEXT
@@ -137,6 +137,18 @@ sqlite3_stmt *kprof_store_prepare(kprof_report *report, kprof_statement id, cons
         kprof_store_note(report, kprof_store_fail(report, sql));
     }
     return *statement;
+}
+
+sqlite3_stmt *kprof_store_insert(kprof_report *report, kprof_statement id, const char *table, size_t count)
+{
+    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
+    if (!report->statements[id]) {
+        kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", table);
+        for (size_t i = 1; i < count; i++)
+            kprof_strbuf_puts(&sql, ",?");
+        kprof_strbuf_puts(&sql, ")");
+    }
+    return kprof_store_prepare(report, id, sql.data);
 }
 
 sqlite3_stmt *kprof_store_statement(kprof_report *report, kprof_statement id)

@@ -1,6 +1,7 @@
 /* The SQLite file under a report: schema, statements and the mapping of SQLite's errors. Only src/report uses it. */
 #pragma once
 
+#include "core/activities.h"
 #include "core/names.h"
 #include "core/pool.h"
 #include "report/report.h"
@@ -17,7 +18,7 @@
 #define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
 #define KPROF_NAMED_SECTION_ORDER 1000000
 
-/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). NULL: rows.c has it. */
+/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). */
 #define KPROF_ADD_TO_VALUE "ON CONFLICT DO UPDATE SET value=value+excluded.value"
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                                        \
@@ -25,24 +26,17 @@
     X(SAVEPOINT, "SAVEPOINT record")                                                                                   \
     X(RELEASE, "RELEASE record")                                                                                       \
     X(ADD_RUN, "INSERT INTO run VALUES(1,?,?,?,?,?)")                                                                  \
-    X(ADD_PROCESS, NULL)                                                                                               \
     X(END_PROCESS, "UPDATE process SET launches=?2, matched=?3, profiled=?4, ended=1 WHERE id=?1")                     \
     X(EXIT_PROCESS, "UPDATE process SET wait_status=?2 WHERE id=(SELECT max(id) FROM process WHERE pid=?1)")           \
     X(FIND_DEVICE, "SELECT id FROM device WHERE uuid=?1 AND ordinal=?2 AND name=?3 AND chip=?4")                       \
-    X(ADD_DEVICE, NULL)                                                                                                \
     X(ADD_PROCESS_DEVICE, "INSERT OR IGNORE INTO process_device VALUES(?,?)")                                          \
-    X(FIND_KERNEL, NULL)                                                                                               \
-    X(ADD_KERNEL, NULL)                                                                                                \
     X(FIND_METRIC, "SELECT id FROM metric WHERE name=?1")                                                              \
-    X(ADD_METRIC, NULL)                                                                                                \
     X(DESCRIBE_METRIC, "UPDATE metric SET unit=?2, description=?3 WHERE id=?1 AND unit='' AND description=''")         \
     X(ADD_SECTION, "INSERT INTO section VALUES(NULL,?,?,?,?)")                                                         \
-    X(ADD_LEFT_OUT, NULL)                                                                                              \
     X(ADD_PASS, "INSERT INTO pass VALUES(?,?,?,?)")                                                                    \
     X(ADD_METRIC_PASS, "INSERT INTO schedule VALUES(?,?,?)")                                                           \
     X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \
                      "metric_id=(SELECT id FROM metric WHERE name=?3)")                                                \
-    X(ADD_LAUNCH, NULL)                                                                                                \
     X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
     X(ADD_NVTX, "INSERT INTO nvtx VALUES(?,?)")                                                                        \
     X(FIND_STACK, "SELECT id FROM stack WHERE frames=?1 AND cut=?2 AND reason=?3")                                     \
@@ -88,27 +82,16 @@
     X(COUNT_ACTIVITIES, "UPDATE trace SET activities=activities+?2 WHERE process_id=?1")                               \
     X(FIND_TRACE_NAME, "SELECT id FROM trace_name WHERE text=?1")                                                      \
     X(ADD_TRACE_NAME, "INSERT INTO trace_name VALUES(NULL,?,?,?)")                                                     \
-    X(ADD_TRACE_KERNEL, NULL)                                                                                          \
-    X(ADD_TRACE_COPY, NULL)                                                                                            \
-    X(ADD_TRACE_SET, NULL)                                                                                             \
-    X(ADD_TRACE_CALL, NULL)                                                                                            \
-    X(ADD_TRACE_MEMORY, NULL)                                                                                          \
-    X(ADD_TRACE_RANGE, NULL)                                                                                           \
-    X(ADD_TRACE_OVERHEAD, NULL)                                                                                        \
-    X(ADD_TRACE_GRAPH, NULL)                                                                                           \
-    X(ADD_TRACE_EXTERNAL, NULL)                                                                                        \
-    X(ADD_TRACE_SAMPLE, NULL)                                                                                          \
-    X(ADD_TRACE_MANAGED, NULL)                                                                                         \
-    X(ADD_TRACE_CALLER, NULL)                                                                                          \
-    X(ADD_CENSUS, NULL)                                                                                                \
-    X(SET_CENSUS, "UPDATE census SET launches=?2, total_ns=?3, shortest_ns=?4, longest_ns=?5 WHERE id=?1")             \
-    X(ADD_MESSAGE, NULL)
+    X(SET_CENSUS, "UPDATE census SET launches=?2, total_ns=?3, shortest_ns=?4, longest_ns=?5 WHERE id=?1")
 
 typedef enum kprof_statement {
 #define KPROF_STATEMENT_ENUM(name, sql) KPROF_SQL_##name,
     KPROF_STATEMENT_MAP(KPROF_STATEMENT_ENUM)
 #undef KPROF_STATEMENT_ENUM
-        KPROF_STATEMENT_COUNT
+        KPROF_SQL_FIND_KERNEL,                       /* whose text rows.c makes */
+    KPROF_SQL_ADD_ROW,                               /* and those behind it add a row to a table of kprof_rows */
+    KPROF_SQL_ADD_ACTIVITY = KPROF_SQL_ADD_ROW + 16, /* likewise of kprof_activity_kind */
+    KPROF_STATEMENT_COUNT = KPROF_SQL_ADD_ACTIVITY + KPROF_ACTIVITY_KINDS
 } kprof_statement;
 
 struct kprof_derived; /* src/report/store/derived.h */
@@ -169,6 +152,8 @@ char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column
 
 /* A prepared statement with its bindings cleared; owned by the report. NULL after a failure. First prepares `sql`. */
 sqlite3_stmt *kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql);
+/* The same for one that adds a row of so many values to a table. */
+sqlite3_stmt *kprof_store_insert(kprof_report *report, kprof_statement id, const char *table, size_t count);
 /* The same for a statement whose text is above. */
 sqlite3_stmt *kprof_store_statement(kprof_report *report, kprof_statement id);
 /* Bind by `types` (s, t: const char *, n: that and its size_t, b: a blob and its size_t, i: int64_t, d: double; NULL is

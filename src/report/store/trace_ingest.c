@@ -18,13 +18,11 @@ typedef struct field {
 
 typedef struct activity_table {
     const char *name;
-    kprof_statement insert;
     field fields[KPROF_ACTIVITY_FIELDS_MAX];
 } activity_table;
 
-#define FIELD(type, name) {FIELD_##type, #name},
-#define TABLE(number, KIND, kind)                                                                                      \
-    [number] = {"trace_" #kind, KPROF_SQL_ADD_TRACE_##KIND, {KPROF_##KIND##_ACTIVITY_FIELDS(FIELD)}},
+#define FIELD(type, name)         {FIELD_##type, #name},
+#define TABLE(number, KIND, kind) [number] = {"trace_" #kind, {KPROF_##KIND##_ACTIVITY_FIELDS(FIELD)}},
 static const activity_table tables[KPROF_ACTIVITY_KINDS] = {KPROF_ACTIVITY_MAP(TABLE)};
 
 char *kprof_trace_definition(const char *table)
@@ -103,7 +101,7 @@ static bool bind_field(const kprof_trace_ingest *ingest, sqlite3_stmt *insert, c
     const field_type type = tables[activity->kind].fields[i].type;
     const int64_t value = activity->fields[i];
     const bool refers = type == FIELD_NAME || type == FIELD_STACK;
-    const int place = (int)i + 2;
+    const int place = (int)i + 3; /* behind the id, which SQLite gives, and the process */
     if (refers && value != 0) {
         const int64_t row = row_of(ingest, type, value);
         sqlite3_bind_int64(insert, place, row);
@@ -116,26 +114,14 @@ static bool bind_field(const kprof_trace_ingest *ingest, sqlite3_stmt *insert, c
     return true;
 }
 
-/* Prepared on first use. */
-static sqlite3_stmt *find_insert(kprof_report *report, unsigned kind)
-{
-    const activity_table *table = &tables[kind];
-    if (report->statements[table->insert])
-        return report->statements[table->insert];
-    KPROF_AUTO(kprof_strbuf) sql = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(NULL,?", table->name);
-    for (size_t i = 0; i < kprof_activity_field_count(kind); i++)
-        kprof_strbuf_puts(&sql, ",?");
-    kprof_strbuf_puts(&sql, ")");
-    return kprof_store_prepare(report, table->insert, sql.data);
-}
-
 static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activity *activity)
 {
-    sqlite3_stmt *insert = find_insert(ingest->report, activity->kind);
+    const size_t count = kprof_activity_field_count(activity->kind);
+    sqlite3_stmt *insert = kprof_store_insert(ingest->report, KPROF_SQL_ADD_ACTIVITY + (kprof_statement)activity->kind,
+                                              tables[activity->kind].name, 2 + count);
     bool is_whole = true;
-    sqlite3_bind_int64(insert, 1, ingest->process);
-    for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
+    sqlite3_bind_int64(insert, 2, ingest->process);
+    for (size_t i = 0; i < count; i++)
         is_whole = bind_field(ingest, insert, activity, i) && is_whole;
     if (!is_whole)
         return kprof_store_bad_record("an activity has an unknown name or stack; kind", activity->kind);
