@@ -4,12 +4,12 @@
 #include "core/filter.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/names.h"
 #include "report/model/number.h"
 #include "spool/spool.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ typedef struct spool {
 
 struct kprof_spools {
     const kprof_session *session;
-    void *names; /* of the items, for tsearch */
+    kprof_names names; /* of the items */
     kprof_report *report;
     kprof_progress *progress;
     spool **items;
@@ -120,21 +120,11 @@ void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice
     spools->is_silent = true;
 }
 
-static void keep_key(void *name)
-{
-    (void)name; /* its item owns it */
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
 void kprof_spools_free(kprof_spools *spools)
 {
     if (!spools)
         return;
-    tdestroy(spools->names, keep_key);
+    kprof_names_free(&spools->names);
     for (size_t i = 0; i < spools->count; i++) {
         spool *item = spools->items[i];
         kprof_spool_reader_close(item->reader);
@@ -157,8 +147,7 @@ static void open_spool(kprof_spools *spools, const char *name)
     kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
-    if (!tsearch(item->name, &spools->names, compare_names))
-        kprof_memory_note_lack();
+    kprof_names_add(&spools->names, item->name, spools->count);
     *KPROF_ADD(spools->items, spools->count) = item;
 }
 
@@ -178,7 +167,7 @@ static kprof_status find_new(kprof_spools *spools)
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         const bool is_chosen = pids->count == 0 || kprof_pids_have(pids, atol(name));
-        if (is_chosen && !tfind(name, &spools->names, compare_names))
+        if (is_chosen && kprof_names_find(&spools->names, name) == KPROF_NAMES_NONE)
             open_spool(spools, name);
         free(entries[i]);
     }

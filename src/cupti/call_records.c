@@ -99,11 +99,6 @@ void kprof_call_records_choose(const kprof_cupti_api *cupti)
             (void)cupti->cuptiActivityEnableRuntimeApi(id, 0);
 }
 
-static bool is_launch(CUpti_CallbackId id)
-{
-    return KPROF_ANY(i, records.launch_count, records.launches[i] == id);
-}
-
 /* Have CUPTI record the driver's calls that launch from now on, or not. Another thread may ask for the opposite; the
  * last request holds. */
 static void record_launches(bool are_recorded)
@@ -169,7 +164,8 @@ size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_Acti
         if (of == ALONE)
             out[count++] = slot->call;
     }
-    *slot = (waiting_call){*call, is_driver, is_driver && is_launch(record->cbid)};
+    *slot = (waiting_call){*call, is_driver,
+                           is_driver && KPROF_ANY(i, records.launch_count, records.launches[i] == record->cbid)};
     if (!is_driver)
         out[count++] = *call;
     return count;

@@ -45,14 +45,6 @@ static int create_file(int folder, char *name, size_t size, const char **reason)
     return fd;
 }
 
-/* NULL, or the reason. */
-static const char *write_bytes(int fd, const void *bytes, size_t size)
-{
-    if (size > kprof_file_limit_bytes())
-        return "the limit on file sizes (ulimit -f) is reached";
-    return kprof_write_all(fd, bytes, size) == size ? NULL : strerror(errno);
-}
-
 /* NULL, or the reason: then there is no file. */
 static const char *write_file(const void *bytes, size_t size, char *name, size_t name_size)
 {
@@ -60,7 +52,9 @@ static const char *write_file(const void *bytes, size_t size, char *name, size_t
     KPROF_AUTO_CLOSE int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     int fd = folder >= 0 ? create_file(folder, name, name_size, &reason) : -1;
     if (fd >= 0) {
-        reason = write_bytes(fd, bytes, size);
+        reason = size > kprof_file_limit_bytes()           ? "the limit on file sizes (ulimit -f) is reached"
+                 : kprof_write_all(fd, bytes, size) < size ? strerror(errno)
+                                                           : NULL;
         if (close(fd) != 0 && !reason)
             reason = strerror(errno);
         if (reason)

@@ -74,24 +74,18 @@ void kprof_wait_note(int64_t waited_ns)
     mine.waited_ns += waited_ns;
 }
 
-/* A thread that was held up may begin after the call that wanted it, when another thread captures: the wait would end
- * the capture. */
-static void await_captures(void)
-{
-    const struct timespec pause = {0, LOOK_NS};
-    while (kprof_engine.device->target_capturing())
-        nanosleep(&pause, NULL);
-}
-
 static void *wait_for_work(void *user)
 {
+    const struct timespec pause = {0, LOOK_NS};
     waiter *self = user;
     pthread_mutex_lock(&waits.mutex);
     self->begun = true;
     pthread_cond_broadcast(&waits.changed);
     pthread_mutex_unlock(&waits.mutex);
     bool entered = kprof_engine.device->target_enter_context(self->context);
-    await_captures();
+    /* This thread may begin late, when another one captures: its wait would end the capture. */
+    while (kprof_engine.device->target_capturing())
+        nanosleep(&pause, NULL);
     kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
         kprof_engine.device->target_leave_context();

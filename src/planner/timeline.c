@@ -38,15 +38,6 @@ static kprof_status try_pass(kprof_host *host, const char *name, kprof_timeline_
     return status;
 }
 
-/* Append an empty pass; there is space. */
-static void add_pass(kprof_timeline_plan *plan)
-{
-    kprof_timeline_pass *pass = &plan->passes[plan->count];
-    *pass = (kprof_timeline_pass){.metrics = KPROF_STRLIST_INIT};
-    plan->count++;
-    kprof_strlist_add(&pass->metrics, KPROF_SAMPLE_ACTIVITY);
-}
-
 static kprof_status place(kprof_host *host, const char *name, size_t most, kprof_timeline_plan *plan)
 {
     bool fits = false;
@@ -56,22 +47,14 @@ static kprof_status place(kprof_host *host, const char *name, size_t most, kprof
     if (fits || status != KPROF_OK)
         return status;
     if (plan->count < most) {
-        add_pass(plan);
-        KPROF_THEN(status, try_pass(host, name, &plan->passes[plan->count - 1], &fits));
+        kprof_timeline_pass *added = &plan->passes[plan->count++]; /* empty, as it was made */
+        kprof_strlist_add(&added->metrics, KPROF_SAMPLE_ACTIVITY);
+        status = try_pass(host, name, added, &fits);
     }
     if (status != KPROF_OK || fits)
         return status;
     kprof_strlist_add(&plan->left_out, name);
     return KPROF_OK;
-}
-
-static kprof_status pack(kprof_host *host, const kprof_strlist *names, size_t most, kprof_timeline_plan *out)
-{
-    kprof_status status = KPROF_OK;
-    out->passes = kprof_calloc(names->count, sizeof *out->passes);
-    for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        status = place(host, names->items[i], most, out);
-    return status;
 }
 
 static void transfer(const kprof_codec *c, kprof_timeline_plan *plan, size_t most)
@@ -119,7 +102,10 @@ kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, s
     if (recall(&question, out))
         return KPROF_OK;
     KPROF_AUTO(kprof_strbuf) kept = KPROF_STRBUF_INIT;
-    kprof_status status = pack(host, names, most, out);
+    kprof_status status = KPROF_OK;
+    out->passes = kprof_calloc(names->count, sizeof *out->passes);
+    for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
+        status = place(host, names->items[i], most, out);
     transfer(&(kprof_codec){&kept, NULL}, out, names->count);
     if (status == KPROF_OK && !kept.failed)
         kprof_host_keep(&question, kept.data, kept.length);

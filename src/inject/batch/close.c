@@ -277,12 +277,6 @@ static kprof_status measure(kprof_batch *batch, kprof_status awaited)
     return KPROF_OK;
 }
 
-/* Other batches hold memory that the application may use as soon as this call has returned. */
-static bool may_be_sealed(const kprof_batch_state *state)
-{
-    return state->needs == 0 && !kprof_state_has_host(state) && !kprof_engine.device->target_capturing();
-}
-
 static bool close_or(kprof_batch *batch, bool seals, const char *why)
 {
     kprof_batch_state *state = &batch->state;
@@ -292,7 +286,10 @@ static bool close_or(kprof_batch *batch, bool seals, const char *why)
     kprof_process_forget_reason();
     int64_t open_ns = kprof_monotonic_ns() - state->started_ns;
     kprof_status awaited = kprof_ends_await(&batch->ends, state);
-    bool is_closed = kprof_wait_is_idle(awaited) || !seals || !may_be_sealed(state);
+    /* Other batches hold memory that the application may use as soon as this call has returned. */
+    const bool may_be_sealed =
+        state->needs == 0 && !kprof_state_has_host(state) && !kprof_engine.device->target_capturing();
+    const bool is_closed = kprof_wait_is_idle(awaited) || !seals || !may_be_sealed;
     if (is_closed) {
         kprof_lock_note_stuck(false);
         state->times.open_ms = (double)open_ns * 1e-6;

@@ -18,12 +18,6 @@
 /* A range that another process repeats ends when that process ends it, which may wait for this one. */
 #define RANGE_TIMEOUT_MS 2000
 
-/* A process keeps its turn until its samples are complete: all passes of a sample come from one measurement. */
-static bool keeps_turn(const kprof_batch_state *state)
-{
-    return state->kind == KPROF_MULTIPLEXED && state->context && !kprof_multiplex_has_had_turn(state->context);
-}
-
 void kprof_open_release(kprof_batch *batch, bool is_idle)
 {
     kprof_batch_state *state = &batch->state;
@@ -46,7 +40,8 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     state->ranges.first = state->ranges.count = state->ranges.wanted = 0;
     batch->behind.stands = batch->behind.prepared = batch->behind.watched = false;
     atomic_store(&batch->own.spans_calls, false);
-    if (!keeps_turn(state))
+    /* A process keeps its turn until its samples are complete: all passes of a sample come from one measurement. */
+    if (state->kind != KPROF_MULTIPLEXED || !state->context || kprof_multiplex_has_had_turn(state->context))
         kprof_lock_give();
     state->range = NULL;
     atomic_store(&state->signs.in_range, false);

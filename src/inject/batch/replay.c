@@ -221,13 +221,6 @@ static void measure_timelines(kprof_replay *replay, kprof_batch_state *state, co
         goes_on = kprof_timelines_end(&replay->timelines, state, run_further(replay, state, passes, run_for_timeline));
 }
 
-/* Samples over time had those of instructions disabled: kernels that the application loads from then on get none. */
-static void enable_samples_again(const kprof_batch_state *state)
-{
-    if (state->metrics->timeline_count > 0 && atomic_load(&kprof_engine.process.armed))
-        kprof_contexts_arm(state->context);
-}
-
 /* A range that counts all that runs in it compares nothing: compare once, without counters. */
 static kprof_status prepare_span(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
@@ -283,8 +276,9 @@ static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, k
         measure_timelines(replay, state, passes);
     if (!was_disarmed)
         measure_instructions(replay, state, passes, KPROF_COUNTED);
-    if (status == KPROF_OK)
-        enable_samples_again(state);
+    /* Samples over time had those of instructions disabled: kernels that the application loads since then get none. */
+    if (status == KPROF_OK && state->metrics->timeline_count > 0 && atomic_load(&kprof_engine.process.armed))
+        kprof_contexts_arm(state->context);
     return status;
 }
 
