@@ -572,6 +572,12 @@ class Records(Tracing):
                 self.assertEqual(found[0].get(finding), gain, found)
                 self.assertNotIn(finding, found[1])
 
+    def test_a_graph_is_launched_once(self):
+        """Its later kernels have waited for those before them, and not for the launch."""
+        self.assert_run(self.trace("init", "do=kernel:50", *["do=graph:12", "do=sync"] * 3), 0)
+        [row] = json.loads(self.kprof("stats", "run", "--report", "gpu_busy", "--json").out)
+        self.assertEqual((row["Kernels"], row["Launch Latency Med (ns)"]), (36, LATENCY - CALL))
+
     def test_memory_whose_records_lack_something(self):
         """What is released belongs to its allocation; what was not recorded makes no level negative or too high."""
         def most(*steps, sql=""):

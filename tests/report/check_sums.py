@@ -89,8 +89,10 @@ class Maker:
         elif name == "cudaLaunchKernel" and self.random.random() < 0.1:
             self.add("graph", *work, self.random.randrange(3))
         elif name == "cudaLaunchKernel":
-            for _ in range(self.random.choice((1, 1, 3))):
-                self.add("kernel", *work, None, None, self.names[self.random.choice(KERNELS)], 1, 1, 1, 32, 1, 1, 32, 0,
+            count = self.random.choice((1, 1, 3))
+            for node in range(count):
+                of_graph = (5, node) if count > 1 else (None, None)
+                self.add("kernel", *work, *of_graph, self.names[self.random.choice(KERNELS)], 1, 1, 1, 32, 1, 1, 32, 0,
                          0, 0)
 
     def add_range(self, process, thread, edges):
@@ -124,7 +126,7 @@ class Trace:
         self.shown = dict(database.execute("SELECT id, demangled FROM trace_name"))
         self.pids = dict(database.execute("SELECT id, pid FROM process"))
         on_gpu = "process_id, start_ns, end_ns, device, NULL, correlation"
-        self.kernels = self.read("kernel", on_gpu, "name_id")
+        self.kernels = self.read("kernel", on_gpu, "name_id", "graph")
         self.graphs = self.read("graph", on_gpu, "NULL")
         self.copies = self.read("copy", on_gpu, "operation_id", "bytes", "source_memory_id", "target_memory_id",
                                 "stream")
@@ -170,11 +172,18 @@ class Trace:
         asked.sort(key=lambda pair: (pair[0].start, pair[1]))
         waiting = [(call.start, begin) for call, begin in asked if begin > call.start]
         depths = [1 + sum(begin > start for _, begin in waiting[:i]) for i, (start, _) in enumerate(waiting)]
+        latencies, firsts = [], {} # of a graph's kernels the first counts
+        for row in (row for row, is_kernel in rows if is_kernel and self.call_of(row)):
+            if row.more and row.more[0] is not None:
+                firsts[row.process, row.number] = min(row.start, firsts.get((row.process, row.number), math.inf))
+            else:
+                latencies.append(row.start - self.call_of(row).end)
+        latencies += [start - self.first[key].end for key, start in firsts.items()]
         share = lambda ns: 100 * ns / span
         return span > 0 and [
             device, span, share(both), share(length(kernels)), share(both - length(kernels)), share(span - both),
             100 * (length(kernels) + length(memory) - both) / length(memory) if length(memory) else None, len(kernels),
-            statistics.median(begin - call.end for call, begin in asked) if asked else None,
+            statistics.median(latencies) if latencies else None,
             statistics.mean(depths) if depths else None, max(depths, default=None)]
 
     def explain(self, begin, end, row, is_own):

@@ -238,7 +238,7 @@ static void take_row(walk *w)
     of->kernel_count += is_kernel;
     cover(&of->work, start, end);
     cover(is_kernel ? &of->kernels : &of->memory, start, end);
-    if (is_kernel && is_known(w, RETURN))
+    if (number(w, IS_KERNEL) == 1 && is_known(w, RETURN))
         kprof_spread_add(&of->latencies, between(number(w, RETURN), start) - between(start, number(w, RETURN)), 1);
 }
 

@@ -46,12 +46,18 @@ WHEN text GLOB '*aunch*' THEN 2 WHEN text GLOB '*lloc*' OR text GLOB '*Free*' OR
 '*Map*' THEN 3 ELSE 4 END AS class FROM trace_name;
 CREATE UNIQUE INDEX temp.call_class_id ON call_class(id)
 
--- All that runs on GPUs, with k 1 for kernels and graphs.
 # KNOWN
 WHERE end_ns>=start_ns
 
+-- Of the kernels that one launch of a graph asked for the first on each GPU.
+# FIRST_NODES
+SELECT id FROM (SELECT id, min(start_ns) FROM trace_kernel $KNOWN AND graph IS NOT NULL
+GROUP BY process_id, correlation, device)
+
+-- All that runs on GPUs, with k 1 for kernels and graphs, and 2 for the further kernels of a graph.
 # WORK
-work AS (SELECT process_id, device, start_ns, end_ns, correlation, 1 AS k FROM trace_kernel $KNOWN
+work AS (SELECT process_id, device, start_ns, end_ns, correlation, iif(graph IS NULL OR id IN ($FIRST_NODES), 1,
+2) AS k FROM trace_kernel $KNOWN
 UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 1 FROM trace_graph $KNOWN
 UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_copy $KNOWN
 UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_set $KNOWN)
