@@ -1,7 +1,6 @@
 /* The growing byte buffer, string lists, and the search for the name that somebody probably meant. */
 #include "core/strbuf.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -435,7 +434,7 @@ const char *kprof_after_words(const char *text, const char *words)
     static const char gaps[] = " _-";
     for (words += strspn(words, gaps); *words; words += strspn(words, gaps)) {
         text += strspn(text, gaps);
-        if (tolower((unsigned char)*text++) != tolower((unsigned char)*words++))
+        if (strncasecmp(text++, words++, 1) != 0)
             return NULL;
     }
     return text;

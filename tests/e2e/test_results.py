@@ -782,13 +782,13 @@ class Pages(Case):
         self.assertEqual(rows("--page", "raw")[1]["device__attribute_display_name"], "NVIDIA H200")
         self.assertEqual(list(rows("--page", "raw", "--metrics", "dram__bytes.sum")[0])[10:], ["CC", "dram__bytes.sum"])
 
-    def test_ncu_has_no_source_page_of_notes(self):
-        """A script would take them for code."""
-        run = self.kprof("report", SAMPLE, "--csv-layout", "ncu", "--page", "source")
-        self.assert_run(run, 106)
-        self.assertEqual(run.out, "")
-        self.assertIn("the instructions of these launches were not measured: kprof --set source -k KERNEL", run.err)
-        self.assert_run(self.kprof("report", SAMPLE, "--page", "source"), 0)
+    def test_source_page_without_instructions(self):
+        """A page with nothing to show is an error in every format."""
+        for words in ([], ["--json"], ["--csv"], ["--csv-layout", "ncu"], ["--markdown"], ["--top", "3"]):
+            run = self.kprof("report", SAMPLE, "--page", "source", *words)
+            self.assert_run(run, 106)
+            self.assertEqual(run.out, "")
+            self.assertIn("the instructions of these launches were not measured: kprof --set source -k KERNEL", run.err)
 
     def test_ncu_has_tables_on_request(self):
         read = {"Metric Name": "dram__bytes_read.sum", "Section Name": "Memory Workload Analysis Tables"}
@@ -2261,7 +2261,7 @@ class Explanations(Case):
         for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'),
                                     ("l2.hitrate", 102, '"l2.hit_rate"?'), ("regex:dram", 101, "several metrics"),
                                     ("SpedOfLight", 102, 'finding; did you mean "SpeedOfLight"?'),
-                                    ("warpstall", 102, 'finding; did you mean "WarpStall"?'),
+                                    ("warpstal", 102, 'finding; did you mean "WarpStall"?'),
                                     ("foobar", 102, '"foobar" is no metric, section, finding or stall reason')):
             run = self.kprof("explain", "--chips", "GH100", word)
             self.assertEqual((run.code, run.out), (code, ""), run.err)

@@ -760,11 +760,11 @@ static size_t count_others(const source_page *page, const source_note *note)
 }
 
 /* The notes are all that the page has where nothing was measured. People see once what is the same of many kernels. */
-static void show_notes(source_page *page, bool are_all)
+static void show_notes(source_page *page)
 {
     kprof_emitter *emitter = page->emitter;
     const bool has_others = KPROF_ANY(i, page->note_count, count_others(page, &page->notes[i]) > 0);
-    kprof_list_begin(emitter, "notes", "Notes", KPROF_LIST_TABLE, !are_all);
+    kprof_list_begin(emitter, "notes", "Notes", KPROF_LIST_TABLE, true);
     for (size_t i = 0; i < page->note_count; i++) {
         const source_note *note = &page->notes[i];
         const bool is_first = !is_told_before(page, note, true);
@@ -814,30 +814,17 @@ static void prepare(source_page *page)
         kprof_pool_calloc(model->pool, OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
 }
 
-static kprof_status show_profiles(source_page *page)
+static void show_profiles(source_page *page)
 {
-    static const char nothing[] = "the instructions of these launches were not measured: kprof --set source -k KERNEL "
-                                  "APPLICATION measures them, where it repeats launches";
     kprof_emitter *emitter = page->emitter;
-    size_t shown = 0;
-    for (size_t i = 0; i < page->profiles->count; i++) {
-        if (page->profiles->items[i].taken == 0)
-            continue;
-        if (shown++ == 0)
-            kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_CODE, false);
-        show_profile(page, &page->profiles->items[i]);
-    }
-    if (shown > 0)
-        emitter->ops->list_end(emitter);
-    if (shown == 0 && kprof_format_is_of_ncu(page->context->options)) /* programs read code there, and no notes */
-        return kprof_fail(KPROF_NO_MATCH, "%s", nothing);
-    if (shown == 0)
-        add_note(page, NULL, kprof_strdup(nothing));
+    kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_CODE, false);
+    for (size_t i = 0; i < page->profiles->count; i++)
+        if (page->profiles->items[i].taken > 0)
+            show_profile(page, &page->profiles->items[i]);
+    emitter->ops->list_end(emitter);
     note_advice(page, "");
-    if (shown > 0)
-        show_files(page);
-    show_notes(page, shown == 0);
-    return KPROF_OK;
+    show_files(page);
+    show_notes(page);
 }
 
 /* Tell which files of the lines have a text in this state: "softmax.py, standard.py: no text: not found". */
@@ -970,10 +957,14 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     source_page page;
     open_page(context, context->options->source_view == KPROF_VIEW_PTX, &page);
     kprof_status status = take_launches(&page);
+    if (status == KPROF_OK && !KPROF_ANY(i, page.profiles->count, page.profiles->items[i].taken > 0))
+        status =
+            kprof_fail(KPROF_NO_MATCH, "the instructions of these launches were not measured: kprof --set source -k "
+                                       "KERNEL APPLICATION measures them, where it repeats launches");
     if (status != KPROF_OK)
         return status;
     page.emitter = kprof_page_begin(context);
-    status = show_profiles(&page);
+    show_profiles(&page);
     kprof_source_index_free(&page.index);
-    return kprof_page_end(page.emitter, status);
+    return kprof_page_end(page.emitter, KPROF_OK);
 }
