@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/diff/diff.h"
-#include "report/diff/line_map.h"
+#include "report/diff/moves.h"
 #include "test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The table of what explains a change of the time: a new driver is a row here. */
-#include "report/diff/drivers.h"
+#include "report/diff/diff.h"
 
 #include <math.h>
 #include <string.h>

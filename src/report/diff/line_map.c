@@ -1,5 +1,5 @@
 /* Aligns two versions of a text by the lines that each has once. */
-#include "report/diff/line_map.h"
+#include "report/diff/moves.h"
 
 #include <ctype.h>
 #include <stdlib.h>

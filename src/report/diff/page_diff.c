@@ -34,13 +34,6 @@ typedef struct diff_page {
     char **short_names; /* [kernel_count] of the kernels, for lines of limited width; NULL: lines are not limited */
 } diff_page;
 
-/* People see it below its row. */
-static kprof_emit_field note(kprof_emit_field field)
-{
-    field.plain = true;
-    return kprof_field_with_role(field, KPROF_ROLE_NOTE);
-}
-
 /* Programs get the record in any case. */
 static void show_if(const diff_page *page, kprof_emit_field *fields, size_t count, bool is_visible)
 {
@@ -292,8 +285,8 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)time->centers[KPROF_BASELINE].count)),
         machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)time->centers[KPROF_NEW].count)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
-        note(kernel_field("kernel", "Kernel", &texts)),
-        note(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note))),
+        note(kernel_field("kernel", "Kernel", &texts, .plain = true)),
+        note(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note), .plain = true)),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
 }
@@ -410,7 +403,7 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
         or_nothing(pct_field("change_pct", "Change", estimate_pct(change))),
         or_nothing(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
         or_nothing(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
-        note(kernel_field("kernel", "Kernel", &texts)),
+        note(kernel_field("kernel", "Kernel", &texts, .plain = true)),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
 }
@@ -572,8 +565,8 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
         kprof_field_text("stall", "Waits for", line->stall, .folds = true),
         machine(kprof_field_integer("moved", "Moved", line->has_moved)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
-        shown_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),
-        shown_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told))), is_first),
+        shown_if(note(kernel_field("kernel", "Kernel", &texts, .plain = true)), is_first),
+        shown_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told), .plain = true)), is_first),
     };
     show_if(page, fields, COUNT_OF(fields), is_visible);
 }

@@ -3,7 +3,6 @@
  * refers to it by number, so that thousands of launches fit; web/src/data.js reads it. Names come from anywhere: the
  * block has no "<", which could end it. */
 #include "core/log.h"
-#include "report/emit/html_code.h"
 #include "report/emit/json_text.h"
 #include "report/model/places.h"
 

@@ -1,6 +1,6 @@
 /* The code of a kernel as JSON: its lines and instructions as arrays, and once what they share. Numbers that are 0
  * everywhere are named, and left out. */
-#include "report/emit/html_code.h"
+#include "report/emit/json_text.h"
 
 #include <string.h>
 

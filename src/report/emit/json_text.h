@@ -27,6 +27,11 @@ cJSON *kprof_json_process(const kprof_model_process *process);
 void kprof_json_add_range(cJSON *object, const kprof_model *model, const kprof_model_launch *launch);
 cJSON *kprof_json_metrics(const kprof_emit_launches *launches);
 
+/* For the page that kprof's HTML has of code, which web/src/data.js reads: the object of the part "files", which all
+ * codes of the page refer to by number, and an object of the part "code". */
+cJSON *kprof_html_code_files(const kprof_code_profiles *profiles);
+cJSON *kprof_html_code(const kprof_emit_code *code, kprof_source_view view);
+
 /* Take a text over; null when it is empty. */
 cJSON *kprof_json_take(kprof_strbuf *text);
 /* A text of a finding with its values, as people read it. */

@@ -25,6 +25,12 @@ static inline kprof_emit_field or_nothing(kprof_emit_field field)
     return field;
 }
 
+/* People see it below its row, where it is there. */
+static inline kprof_emit_field note(kprof_emit_field field)
+{
+    return kprof_field_with_role(or_nothing(field), KPROF_ROLE_NOTE);
+}
+
 /* A report that a page shows. */
 typedef struct kprof_page_report {
     kprof_report *file;

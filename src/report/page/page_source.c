@@ -77,11 +77,6 @@ typedef struct shown_row {
     size_t order; /* in the program */
 } shown_row;
 
-static kprof_emit_field note(kprof_emit_field field)
-{
-    return kprof_field_with_role(or_nothing(field), KPROF_ROLE_NOTE);
-}
-
 static const char *name_of(const source_page *page, const kprof_code_profile *profile)
 {
     return kprof_model_kernel_name(profile->kernel, page->context->options->kernel_base);

@@ -4,13 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* People see `otherwise` where it is missing. */
-static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
-{
-    field.missing = otherwise;
-    return kprof_field_with_role(field, KPROF_ROLE_NOTE);
-}
-
 /* All rows are shown with these. */
 typedef struct summary_page {
     const kprof_page_context *context;
@@ -60,7 +53,7 @@ static void show_row(kprof_emitter *emitter, const summary_page *page, const kpr
     const kprof_emit_field of[] = {
         kprof_page_name_field(page->context, page->names, group->kernel),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
-        part.length > 0 ? note(part_field, NULL) : machine(part_field),
+        part.length > 0 ? note(part_field) : machine(part_field),
         machine(kprof_field_text("device_name", "Device", group->device->name)),
         machine(kprof_field_text("cc", "CC", group->device->cc)),
     };
@@ -79,7 +72,7 @@ static void show_row(kprof_emitter *emitter, const summary_page *page, const kpr
             "no finding"),
         kprof_verdict_field(
             kprof_field_text("next", "Look next", kprof_strbuf_or_null(&verdict.rows[KPROF_ROW_NEXT].name)), ""),
-        note(kprof_field_text("note", "Note", kprof_strbuf_or_null(&notes)), ""),
+        note(kprof_field_text("note", "Note", kprof_strbuf_or_null(&notes))),
     };
     char spread[512];
     enum { KNOWN = COUNT_OF(of) + KPROF_RANKED_NUMBERS + KPROF_RANKED_VERDICT + COUNT_OF(rest) };
