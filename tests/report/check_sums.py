@@ -84,7 +84,8 @@ class Maker:
         elif name == "cudaMemcpyAsync":
             how = self.random.choice(("Host-to-Device", "Peer-to-Peer"))
             source = self.names[self.random.choice(("Pageable", "Pinned"))]
-            self.add("copy", *work, None, None, self.names[how], source, self.names["Device"], None, None,
+            of_graph = self.random.choice(((None, None), (None, None), (None, None), (5, 1)))
+            self.add("copy", *work, *of_graph, self.names[how], source, self.names["Device"], None, None,
                      self.random.choice((0, 100, 65535, 65536, 10 ** 6)), 1)
         elif name == "cudaLaunchKernel" and self.random.random() < 0.1:
             self.add("graph", *work, self.random.randrange(3))
@@ -129,7 +130,7 @@ class Trace:
         self.kernels = self.read("kernel", on_gpu, "name_id", "graph")
         self.graphs = self.read("graph", on_gpu, "NULL")
         self.copies = self.read("copy", on_gpu, "operation_id", "bytes", "source_memory_id", "target_memory_id",
-                                "stream")
+                                "stream", "graph")
         self.sets = self.read("set", on_gpu, "NULL")
         self.calls = self.read("call", "process_id, start_ns, end_ns, NULL, thread, correlation", "name_id")
         self.own = [row for row in self.read("overhead", "process_id, start_ns, end_ns, NULL, thread, NULL", "name_id")
@@ -217,10 +218,10 @@ class Trace:
     def transfers(self):
         sums, before = collections.defaultdict(lambda: [0] * 5), {}
         for row in sorted(self.copies, key=lambda row: row.start):
-            size, source, target, stream = row.more
+            size, source, target, stream, graph = row.more
             key, call = (row.process, row.device, stream, row.name), self.call_of(row)
             last, before[key] = before.get(key), row
-            follows = size < 65536 and last and last.more[0] < 65536 and not any(
+            follows = size < 65536 and last and last.more[0] < 65536 and graph is last.more[4] is None and not any(
                 self.names[other.name] == "cudaLaunchKernel" and other.thread == (call and call.thread)
                 for (process, number), other in self.first.items()
                 if process == row.process and last.number < number < row.number)

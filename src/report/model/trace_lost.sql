@@ -112,14 +112,15 @@ n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id JOIN temp.range_work a ON 
 ON b.point=2*r.id+1 JOIN temp.range_cover c ON c.point=2*r.id JOIN temp.range_cover d ON d.point=2*r.id+1
 
 -- operation, source, target, ns, bytes, is_small (less than 64 KiB), follows (a small one that comes behind
--- another one in its stream, and the thread launches nothing between them, within 1,000 calls), way_ns (what it took to
--- reach the GPU, while its stream did nothing), new_ns (in which no earlier copy of pageable memory goes on, or of
--- other memory)
+-- another one in its stream, and the thread launches nothing between them, within 1,000 calls; none of a graph, which
+-- may have kernels between them), way_ns (what it took to reach the GPU, while its stream did nothing), new_ns (in
+-- which no earlier copy of pageable memory goes on, or of other memory)
 # TRANSFERS
 CREATE TEMP TABLE trace_transfer AS WITH copies AS (SELECT o.text AS operation, s.text AS source, t.text AS target,
 end_ns-start_ns AS ns, max(0, min(start_ns-lag(end_ns) OVER same, 10000)) AS way_ns,
 max(0, end_ns-max(start_ns, coalesce(max(end_ns) OVER alike, start_ns))) AS new_ns, bytes, bytes<65536 AS is_small,
-bytes<65536 AND lag(bytes) OVER same<65536 AS is_next, process_id, lag(correlation) OVER same AS before, correlation
+bytes<65536 AND graph IS NULL AND lag(iif(graph IS NULL, bytes, NULL)) OVER same<65536 AS is_next, process_id,
+lag(correlation) OVER same AS before, correlation
 FROM trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name s ON s.id=source_memory_id
 JOIN trace_name t ON t.id=target_memory_id $KNOWN WINDOW same AS (PARTITION BY process_id, device, stream, operation_id
 ORDER BY start_ns), alike AS (PARTITION BY process_id, device, 'Pageable' IN (s.text, t.text) ORDER BY start_ns
