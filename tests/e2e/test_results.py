@@ -782,6 +782,17 @@ class Pages(Case):
         self.assertEqual(rows("--page", "raw")[1]["device__attribute_display_name"], "NVIDIA H200")
         self.assertEqual(list(rows("--page", "raw", "--metrics", "dram__bytes.sum")[0])[10:], ["CC", "dram__bytes.sum"])
 
+    def test_severity(self):
+        """Where a finding's gain is not known, its severity ranks it."""
+        source = os.path.join(os.path.dirname(SAMPLE), "source-h200.kprof")
+        launch = json.loads(self.kprof("report", source, "--json").out)["launches"][0]
+        [best] = [found for found in launch["findings"] if found["id"] == launch["verdict"]["finding"]["id"]]
+        self.assertGreater(best["severity_pct"], 50)
+        self.assertIsNone((best["estimated_speedup"] or {}).get("pct"))
+        for launch in json.loads(self.kprof("report", SAMPLE, "--json").out)["launches"]:
+            for found in launch["findings"]:
+                self.assertIsNone(found["severity_pct"], found["id"])
+
     def test_source_page_without_instructions(self):
         """A page with nothing to show is an error in every format."""
         for words in ([], ["--json"], ["--csv"], ["--csv-layout", "ncu"], ["--markdown"], ["--top", "3"]):

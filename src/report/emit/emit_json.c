@@ -252,7 +252,8 @@ static cJSON *found_object(const kprof_found *found)
         {"name", text_of(finding->name)}, {"section", text_of(finding->sections[0])},
         {"confidence", text_of(kprof_confidence_name(finding->confidence))},
         {"message", kprof_json_found(found, finding->message)}, {"advice", kprof_json_found(found, finding->advice)},
-        {"estimated_speedup", speedup(found)}, {"evidence", evidence(found)},
+        {"estimated_speedup", speedup(found)}, {"severity_pct", kprof_json_number(found->severity_pct)},
+        {"evidence", evidence(found)},
         {"thresholds", KPROF_JSON_EACH(i, finding->threshold_count, threshold_object(&finding->thresholds[i]))},
         {"next", text_of(kprof_found_next(found))});
     if (found->place_count > 0)
