@@ -233,7 +233,8 @@ static void begin_behind(kprof_batch *batch)
 {
     kprof_batch_state *state = &batch->state;
     batch->behind.begun = true;
-    kprof_own_run_watch_writes(&batch->own, state);
+    if (!batch->behind.keeps)
+        kprof_own_run_watch_writes(&batch->own, state);
     kprof_lock_note_stuck(true);
     if (kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on) !=
         KPROF_OK)

@@ -27,6 +27,7 @@ typedef struct kprof_kernel {
     _Atomic uint32_t lost_runs;    /* own runs without values: other work came before they had ended */
     atomic_bool is_quiet;          /* launches that did not end by themselves changed no memory */
     atomic_bool changes;           /* one did, or kprof cannot tell */
+    atomic_bool is_followed;       /* work came behind such a launch before that had ended */
     atomic_bool writes_host;       /* memory of the host was written while a batch stood behind a launch */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
     _Atomic uint32_t by_itself;    /* launches that had batches of their own, because of what their replays need */

@@ -862,6 +862,8 @@ TEST(test_batch_behind_a_launch_that_changes_memory)
 
 /* A kernel takes memory of the host and waits for what the host writes there: a flag that is not less. That does not
  * end by itself. Flags grow from test to test. */
+static bool holder_changes; /* such a kernel changes memory then */
+
 static unsigned launch_holder_on(unsigned slot, sim_function *function, uint64_t flag)
 {
     kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
@@ -871,6 +873,7 @@ static unsigned launch_holder_on(unsigned slot, sim_function *function, uint64_t
                        .a = slot,
                        .b = SLOT,
                        .flag = flag,
+                       .value = holder_changes,
                        .tag = ++last_tag});
     kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     return last_tag;
@@ -1222,6 +1225,60 @@ TEST(test_count_of_launches_that_wait_for_the_host)
     assert_measured(first);
     kprof_engine.process.filter = before;
     kprof_filter_free(three);
+    sim.saves_host = false;
+}
+
+/* The GPU is idle before the launch, and behind it. */
+static void serve(sim_function *server, uint64_t flag)
+{
+    await_work();
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    (void)launch_holder(server, flag);
+    let_holder_go(flag);
+}
+
+/* Nothing comes behind such a launch before it has ended: replays put what it has left, and the batch goes on. */
+TEST(test_kernel_that_changes_memory_and_ends_before_the_next_call)
+{
+    static sim_function server = {"server", .kernel = SIM_SPIN};
+    uint64_t end[SIM_WORDS], after[SIM_WORDS];
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    holder_changes = true;
+    serve(&server, 40);
+    const unsigned first = launch(SIM_ADD);
+    serve(&server, 41);
+    assert_pending(first);
+    const unsigned second = launch(SIM_SCALE);
+    serve(&server, 42);
+    const unsigned third = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    const uint64_t own_run = sim.signatures[third];
+    memcpy(end, (const void *)sim_words(SLOT), sizeof end);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    assert_true(sim.signatures[third] == own_run);
+    memcpy(after, (const void *)sim_words(SLOT), sizeof after);
+    assert_memory_equal(after, end, sizeof end);
+    serve(&server, 43);
+    const unsigned fourth = launch(SIM_ADD);
+    await_work();
+    (void)launch_holder(&server, 44);
+    const unsigned fifth = launch(SIM_ADD); /* before that has ended */
+    assert_pending(fourth);
+    let_holder_go(44);
+    close_when_ended();
+    assert_measured(fourth);
+    assert_unmeasured(fifth, "the GPU's work did not end within 0.1 s");
+    (void)launch_holder(&server, 45); /* begins a batch from now on */
+    const unsigned sixth = launch(SIM_ADD);
+    let_holder_go(45);
+    close_batch();
+    assert_measured(sixth);
+    holder_changes = false;
     sim.saves_host = false;
 }
 

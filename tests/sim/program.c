@@ -554,17 +554,20 @@ static void add_waiting(generator *g, unsigned stream)
     if (slot == SIM_LANE_SLOTS || may_block)
         return;
     touch(g, stream, slot);
+    if (g->program->traits.served)
+        add(g, SIM_SYNC_CONTEXT, stream);
     sim_step *step = add(g, SIM_LAUNCH, stream);
     step->kernel = for_peer ? SIM_PEER : is_likely(g, 2) ? SIM_SPIN : SIM_DELAY;
     step->a = step->b = slot_of(g, slot);
     step->tag = tag_of_last(g);
     step->flag = ++g->flags;
-    step->value = is_likely(g, 4);
+    step->value = is_likely(g, g->program->traits.served ? 1 : 4);
     step->from = for_peer ? other : 0;
     g->waits[stream % SIM_LANE_STREAMS] = true;
     g->kept_free = (int)other;
     const bool behind = g->program->traits.plain_memory && !is_likely(g, 4);
-    for (unsigned i = pick(g, 8); i > 0; i--)
+    const bool is_served = g->program->traits.served && !for_peer && !is_likely(g, 64);
+    for (unsigned i = is_served ? 0 : pick(g, 8); i > 0; i--)
         add_beside(g, behind || is_likely(g, 2) ? stream : is_likely(g, 2) ? other : pick_stream(g));
     if (for_peer) {
         const bool copies = g->part != SIM_COMMON && is_likely(g, 3); /* it would undo what others tally */
@@ -577,6 +580,8 @@ static void add_waiting(generator *g, unsigned stream)
         step = add(g, SIM_RELEASE, stream);
         step->flag = g->flags;
     }
+    if (is_served)
+        add(g, SIM_SYNC_STREAM, stream);
     memset(g->waits, 0, sizeof g->waits);
     g->kept_free = NO_STREAM;
 }

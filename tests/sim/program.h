@@ -21,6 +21,7 @@ typedef struct sim_traits {
     bool profiler_calls;  /* the program says when launches are to be measured */
     bool ranges;          /* likewise, and it often is a short range of one stream or two */
     bool spins, peers;    /* kernels wait for the host, or for later work in another stream; of one thread only */
+    bool served;          /* what waits for the host ends before anything comes behind it, and has changed memory */
     bool values;          /* streams wait for values in memory */
     bool long_batches;    /* hardly anything but launches */
     bool quiet_captures;  /* hardly anything runs beside them, so that batches stay open over them */

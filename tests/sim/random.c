@@ -331,6 +331,7 @@ static void choose_waits(uint64_t random)
     group.traits.values = sim_hash(random, 1) % 4 == 0;
     const bool alone = group.traits.lanes == 1; /* real time passes for several threads, and a slow machine takes it */
     group.traits.spins = alone && (random % 6 == 0 || random % 18 == 1);
+    group.traits.served = group.traits.spins && sim_hash(random, 2) % 2 == 0;
     group.traits.peers = alone && (random % 18 == 1 || random % 6 == 2);
     if (group.traits.peers || group.traits.values) /* else what gives the sign may never run */
         group.traits.crashes = false;

@@ -229,6 +229,8 @@ void kprof_behind_settle(kprof_behind *behind, kprof_ends *ends, const kprof_bat
     bool changed = true;
     const bool was_watched = behind->watched;
     behind->stands = behind->watched = false;
+    if (state->list.count > behind->first)
+        atomic_store(&behind->kernel->is_followed, true);
     if (!was_watched)
         return;
     if (kprof_engine.device->snapshot_has_changed(state->context->snapshot, &changed) == KPROF_OK && !changed) {
@@ -249,8 +251,10 @@ bool kprof_behind_check(kprof_behind *behind, kprof_ends *ends, kprof_batch_stat
         kprof_behind_settle(behind, ends, state);
         return true;
     }
-    if (call->context == state->context->context && call->stream == behind->stream &&
-        pthread_equal(behind->thread, pthread_self()))
+    if (behind->keeps)
+        atomic_store(&behind->kernel->is_followed, true);
+    else if (call->context == state->context->context && call->stream == behind->stream &&
+             pthread_equal(behind->thread, pthread_self()))
         return true;
     kprof_behind_give_up(behind, ends, state,
                          "work came in another stream before the launch that it stands behind had ended");

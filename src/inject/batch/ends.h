@@ -22,8 +22,8 @@ typedef struct kprof_ends {
 } kprof_ends;
 
 /* A batch may begin behind a launch that must not be repeated. kprof saves memory, lets that launch run, and adds to
- * what it saved what the launch has changed, as soon as it has ended. An open batch may also go on behind the launch,
- * and replays leave it out, if it has changed nothing. */
+ * what it saved what the launch has changed, as soon as it has ended. An open batch may also go on behind the launch if
+ * it changes nothing, or if it ends before the next call: replays leave it out, or put what it has left. */
 typedef struct kprof_behind {
     bool wanted;          /* for the batch that opens next */
     bool prepared;        /* the batch has one launch, and goes on behind it if that does not end by itself */
@@ -31,9 +31,10 @@ typedef struct kprof_behind {
     bool goes_on;         /* the batch was open before: */
     size_t first;         /* how many of its launches come before that one */
     bool watched;         /* whether that one changes memory, and the answer is still to be read */
+    bool keeps;           /* it does: replays put what it has left, and nothing may come before it has ended */
     kprof_kernel *kernel; /* its */
     bool begun;           /* its call has returned */
-    bool gave_up;         /* work came that it may have waited for */
+    bool gave_up;         /* work came that it may have waited for, or nothing tells what it did */
     void *stream;         /* its stream */
     pthread_t thread;     /* that launched it */
 } kprof_behind;

@@ -49,12 +49,42 @@ void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_
         kprof_span_note_work(&batch->state, launch);
 }
 
+/* Have replays put, before this call, all that has changed since the start; the own run is in no range of the proof.
+ * False if that cannot be kept. */
+static bool keep_all(kprof_batch *batch, const kprof_call *call)
+{
+    kprof_batch_state *state = &batch->state;
+    kprof_operation *operation = NULL;
+    int64_t lap_ns = kprof_monotonic_ns();
+    const bool kept = kprof_engine.device->operation_keep_all(state->context->snapshot, &operation) == KPROF_OK;
+    state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (kept)
+        kprof_join_add(batch, &(kprof_batch_launch){.call = call}, operation);
+    if (kprof_own_run_begin_proof(&batch->own, state) != KPROF_OK)
+        kprof_state_spoil(state, "CUPTI did not begin a range of the proof");
+    return kept;
+}
+
+/* Go on behind a launch that has ended. */
+static void go_on(kprof_batch *batch, const kprof_call *call)
+{
+    kprof_batch_state *state = &batch->state;
+    if (!batch->behind.keeps) {
+        kprof_own_run_watch_reads(&batch->own, state, &batch->passes);
+        return;
+    }
+    batch->behind.keeps = false;
+    if (!kprof_state_reserve(state, 2) || kprof_state_is_full(state, 1) ||
+        !kprof_wait_is_idle(kprof_wait_for_context(state->context->context)) || !keep_all(batch, call))
+        kprof_close_or_give_up(batch, "a launch that has changed memory, which cannot be kept");
+}
+
 void kprof_join_check_behind(kprof_batch *batch, const kprof_call *call)
 {
     if (!kprof_behind_check(&batch->behind, &batch->ends, &batch->state, call))
         kprof_close_seal(batch, KPROF_OTHER_STREAM);
     else if (kprof_state_records(&batch->state) && !batch->behind.stands)
-        kprof_own_run_watch_reads(&batch->own, &batch->state, &batch->passes);
+        go_on(batch, call);
 }
 
 /* Does the batch, if it is replayed, put back what the operation sets or copies? */
@@ -275,20 +305,12 @@ static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kp
 static bool keeps_all(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
-    kprof_operation *operation = NULL;
     if (state->needs || state->searching || state->unwatched || batch->behind.stands || kprof_span_is_whole(state) ||
         (call->node_traits & KPROF_NODE) || !kprof_state_reserve(state, 2) || kprof_state_is_full(state, 1) ||
         !kprof_wait_is_idle(kprof_wait_for_context(call->context)) ||
         !kprof_own_run_pause_proof(&batch->own, state, &batch->passes))
         return false;
-    int64_t lap_ns = kprof_monotonic_ns();
-    const bool kept = kprof_engine.device->operation_keep_all(state->context->snapshot, &operation) == KPROF_OK;
-    state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
-    if (kept)
-        kprof_join_add(batch, &(kprof_batch_launch){.call = call}, operation);
-    if (kprof_own_run_begin_proof(&batch->own, state) != KPROF_OK)
-        kprof_state_spoil(state, "CUPTI did not begin a range of the proof");
-    return kept;
+    return keep_all(batch, call);
 }
 
 /* Close the open batch if the launch cannot join it. */
@@ -418,19 +440,23 @@ static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     return true;
 }
 
-/* May the open batch go on behind the launch? Replays leave it out then, as they do functions of the host. */
+/* May the open batch go on behind the launch? Replays leave it out then, as they do functions of the host. If it
+ * changes memory, and ends before anything comes behind it, they put what it has left. */
 static bool may_go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch)
 {
     kprof_batch_state *state = &batch->state;
     const kprof_kernel *kernel = launch->kernel;
     const kprof_decision repeated = {.kind = KPROF_REPLAYED, .why = ""};
+    const bool changes = atomic_load(&kernel->changes);
+    const bool is_known =
+        changes ? !atomic_load(&kernel->is_followed) && !state->unwatched : atomic_load(&kernel->is_quiet);
     const bool may = kprof_state_records(state) && !state->needs && !state->searching && !batch->behind.stands &&
-                     batch->ends.most_replayed >= state->list.count && atomic_load(&kernel->is_quiet) &&
-                     !atomic_load(&kernel->changes) && !kprof_join_obstacle(batch, launch, &repeated, 0);
+                     !kprof_span_is_whole(state) && batch->ends.most_replayed >= state->list.count && is_known &&
+                     !kprof_join_obstacle(batch, launch, &repeated, 0);
     if (!may)
         return false;
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_engine.device->snapshot_watch(state->context->snapshot, false);
+    kprof_status status = changes ? KPROF_OK : kprof_engine.device->snapshot_watch(state->context->snapshot, false);
     state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK && kprof_own_run_pause_proof(&batch->own, state, &batch->passes);
 }
@@ -438,11 +464,13 @@ static bool may_go_on_behind(kprof_batch *batch, const kprof_batch_launch *launc
 static bool go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
 {
     kprof_behind *behind = &batch->behind;
-    behind->stands = behind->goes_on = behind->watched = true;
-    behind->begun = behind->gave_up = false;
+    behind->stands = behind->goes_on = true;
+    behind->begun = false;
+    behind->keeps = behind->gave_up = atomic_load(&launch->kernel->changes);
+    behind->watched = !behind->keeps;
     behind->first = batch->state.list.count;
     behind->kernel = launch->kernel;
-    if (kprof_behind_may_prove(launch->kernel, launch->metrics) &&
+    if (!behind->keeps && kprof_behind_may_prove(launch->kernel, launch->metrics) &&
         kprof_own_run_begin_proof(&batch->own, &batch->state) != KPROF_OK)
         kprof_state_spoil(&batch->state, "CUPTI did not begin a range of the proof");
     if (launch->chosen)

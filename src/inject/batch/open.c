@@ -133,7 +133,8 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     batch->comparison = (kprof_comparison){0};
     batch->behind.stands = batch->behind.wanted;
     batch->behind.begun = batch->behind.prepared = batch->behind.goes_on = batch->behind.watched = false;
-    batch->behind.gave_up = false;
+    batch->behind.gave_up = batch->behind.keeps = false;
+    batch->behind.first = 0;
     batch->behind.kernel = launch->kernel;
     batch->behind.stream = launch->call->stream;
     batch->behind.thread = pthread_self();
