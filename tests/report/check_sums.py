@@ -232,7 +232,9 @@ class Trace:
                 for key, (ns, count, megabytes, small, follow) in sums.items()]
 
     def memory(self):
-        begins = [start for start, in self.db.execute("SELECT start_ns FROM trace_kernel WHERE start_ns NOT NULL")]
+        begins = collections.defaultdict(list)
+        for row in self.kernels + self.graphs:
+            begins[row.process].append(row.start)
         levels, sums = collections.Counter(), collections.defaultdict(lambda: [None, 0, 0, 0, 0])
         there = {}
         for process, time, device, number, operation, memory, address, size in self.db.execute(
@@ -248,7 +250,7 @@ class Trace:
                 levels[place] += size
                 own[0] = max(own[0] or 0, levels[place] / 1e6)
             own[1] += is_new
-            own[2] += is_new and bool(begins) and min(begins) <= time <= max(begins)
+            own[2] += is_new and process in begins and min(begins[process]) <= time <= max(begins[process])
             own[3] += not is_new
             own[4] += call.end - call.start if call else 0
         return [[*key, *values] for key, values in sums.items()]

@@ -131,12 +131,13 @@ ORDER BY c.correlation LIMIT 1000) c JOIN temp.call_class ON id=name_id
 WHERE class=2 AND c.thread IS (SELECT thread FROM temp.first_call own WHERE own.process_id=copies.process_id AND
 own.correlation=copies.correlation)) AS follows FROM copies
 
--- memory, device, is_new (an allocation), in_loop (between the first and the last kernel), call_ns; and how much was
--- allocated at most.
+-- memory, device, is_new (an allocation), in_loop (between the first and the last kernel of the process), call_ns; and
+-- how much was allocated at most.
 # ALLOCATIONS
-CREATE TEMP TABLE trace_allocation AS WITH loop AS (SELECT min(start_ns) AS first, max(start_ns) AS last
-FROM trace_kernel) SELECT n.text AS memory, $KPROF_TRACE_GPU AS device, is_new, coalesce(time_ns BETWEEN first AND last,
-0) AS in_loop, call.end_ns-call.start_ns AS call_ns FROM temp.memory_move CROSS JOIN loop JOIN trace_name n ON
-n.id=memory_id LEFT JOIN temp.first_call call USING(process_id, correlation);
+CREATE TEMP TABLE trace_allocation AS WITH loop AS (SELECT process_id, min(start_ns) AS first, max(start_ns) AS last
+FROM temp.trace_work WHERE k GROUP BY process_id) SELECT n.text AS memory, $KPROF_TRACE_GPU AS device, is_new,
+coalesce(time_ns BETWEEN first AND last, 0) AS in_loop, call.end_ns-call.start_ns AS call_ns FROM temp.memory_move
+JOIN trace_name n ON n.id=memory_id LEFT JOIN loop USING(process_id)
+LEFT JOIN temp.first_call call USING(process_id, correlation);
 CREATE TEMP TABLE trace_memory_most AS SELECT n.text AS memory, $KPROF_TRACE_GPU AS device, max(level) AS level
 FROM temp.memory_level JOIN trace_name n ON n.id=memory_id GROUP BY 1, 2
