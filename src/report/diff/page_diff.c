@@ -131,10 +131,10 @@ static const char *name_of(const diff_page *page, const kprof_launch_group *grou
 static void describe_kernel(const char *name, const kprof_launch_group *group, kprof_strbuf *out)
 {
     const kprof_launch_record *shape = &group->shape;
-    char grid[48], block[48];
+    char shapes[96];
     kprof_strbuf_puts(out, name);
-    if (kprof_shape_text(shape, shape->grid, grid) && kprof_shape_text(shape, shape->block, block))
-        kprof_strbuf_printf(out, " %sx%s", grid, block);
+    if (*kprof_shapes_text(shape, shapes))
+        kprof_strbuf_printf(out, " %s", shapes);
     if (shape->dynamic_smem_bytes)
         kprof_strbuf_printf(out, ", %u bytes shared", shape->dynamic_smem_bytes);
 }

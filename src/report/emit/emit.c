@@ -365,6 +365,15 @@ const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t s
     return text;
 }
 
+const char *kprof_shapes_text(const kprof_launch_record *launch, char text[96])
+{
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    text[0] = '\0';
+    if (!kprof_launch_is_graph(launch))
+        snprintf(text, 96, "(%u, %u, %u)x(%u, %u, %u)", grid[0], grid[1], grid[2], block[0], block[1], block[2]);
+    return text;
+}
+
 void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
 {
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});

@@ -231,6 +231,8 @@ void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, s
 kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_column_id column, char shape[48]);
 /* "(65536, 1, 1)"; NULL for a graph as a whole, which has no shape. */
 const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48]);
+/* "(65536, 1, 1)x(256, 1, 1)"; "" likewise. */
+const char *kprof_shapes_text(const kprof_launch_record *launch, char text[96]);
 /* Is its value missing? */
 bool kprof_field_is_missing(const kprof_emit_field *field);
 /* The value of a REAL as people read it; "n/a" if it is missing. */

@@ -100,14 +100,12 @@ static void blank_line(text_emitter *text)
 static int describe_launch(const kprof_model_launch *launch, char text[256])
 {
     const kprof_launch_record *record = &launch->record;
-    char shape[80] = "", node[40] = "";
-    if (!kprof_launch_is_graph(record))
-        snprintf(shape, sizeof shape, " (%u, %u, %u)x(%u, %u, %u)", record->grid[0], record->grid[1], record->grid[2],
-                 record->block[0], record->block[1], record->block[2]);
+    char shapes[96], node[40] = "";
+    const bool has_shape = *kprof_shapes_text(record, shapes);
     if (record->graph_node)
         snprintf(node, sizeof node, ", Graph Node %llu", (unsigned long long)record->graph_node);
-    return snprintf(text, 256, "%s, Context %u, Stream %llu, Device %u, CC %s%s", shape, record->context,
-                    (unsigned long long)record->stream, record->device, launch->device->cc, node);
+    return snprintf(text, 256, "%s%s, Context %u, Stream %llu, Device %u, CC %s%s", has_shape ? " " : "", shapes,
+                    record->context, (unsigned long long)record->stream, record->device, launch->device->cc, node);
 }
 
 /* A kernel's name, shortened if it does not fit into a line. */

@@ -127,17 +127,15 @@ static void forget_process(kprof_emitter *emitter)
 static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     ncu_text *text = of(emitter);
-    char grid[48], block[48];
+    char shapes[96];
     KPROF_AUTO(kprof_launch_texts) texts = kprof_emitter_texts(emitter, launch);
     KPROF_AUTO_FREE char *name = kprof_ncu_kernel_name(emitter, launch, texts.kernel);
     const kprof_launch_record *record = &launch->record;
-    const char *grid_text = kprof_shape_text(record, record->grid, grid);
-    const char *block_text = kprof_shape_text(record, record->block, block);
+    const bool has_shape = *kprof_shapes_text(record, shapes);
     text->launch = launch;
     tell_process(text, launch->process->pid, launch->process->name);
-    kprof_output_printf(emitter->out, "  %s%s%s%s%s, Context %llu, Stream %llu, Device %llu, CC %s\n", name,
-                        grid_text ? " " : "", grid_text ? grid_text : "", grid_text ? "x" : "",
-                        grid_text ? block_text : "", (unsigned long long)record->context,
+    kprof_output_printf(emitter->out, "  %s%s%s, Context %llu, Stream %llu, Device %llu, CC %s\n", name,
+                        has_shape ? " " : "", shapes, (unsigned long long)record->context,
                         (unsigned long long)record->stream, (unsigned long long)record->device, launch->device->cc);
     if (kprof_model_is_missing(launch) && *launch->reason)
         kprof_output_printf(emitter->out, "    WRN   Not measured: %s\n\n", launch->reason);

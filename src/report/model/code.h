@@ -38,40 +38,42 @@ typedef enum kprof_code_counter {
     KPROF_COUNTER_NONE
 } kprof_code_counter;
 
-/* The numbers that pages show of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a
+/* The numbers that pages show of an instruction or of a line, X(ID, key, label, way, a, b, memory). The way says how a
  * number is made of its counters. STALLS and UNISSUED add up samples. COUNT is one counter, SUM a + b, RATIO a / b,
- * REST what a / b lacks to a warp's 32 threads, and EXCESS a - b but no less than 0. */
+ * REST what a / b lacks to a warp's 32 threads, and EXCESS a - b but no less than 0. Only code that accesses the memory
+ * has the number, or for L2 code that says what it is to keep. */
 #define KPROF_CODE_NUMBERS(X)                                                                                          \
-    X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, NONE)                                                           \
-    X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, NONE)                                          \
-    X(INSTRUCTIONS, instructions, "Instructions", COUNT, INSTRUCTIONS, NONE, NONE)                                     \
-    X(THREADS, thread_instructions, "Thread instructions", COUNT, THREADS, NONE, NONE)                                 \
-    X(THREADS_ON, thread_instructions_on, "Predicated on", COUNT, THREADS_ON, NONE, NONE)                              \
-    X(ACTIVE, threads_per_instruction, "Threads", RATIO, THREADS, INSTRUCTIONS, NONE)                                  \
-    X(ACTIVE_ON, threads_on_per_instruction, "Threads on", RATIO, THREADS_ON, INSTRUCTIONS, NONE)                      \
-    X(ACTIVE_OFF, threads_off_per_instruction, "Threads off", REST, THREADS_ON, INSTRUCTIONS, NONE)                    \
-    X(DIVERGENT, divergent_branches, "Divergent branches", COUNT, DIVERGENT, NONE, NONE)                               \
-    X(TAGS, l1_tag_requests, "L1 tag requests", COUNT, TAGS, NONE, NONE)                                               \
-    X(WAYS, shared_ways, "Shared ways", RATIO, WAVEFRONTS, INSTRUCTIONS, NONE)                                         \
-    X(CONFLICTS, shared_conflicts, "Bank conflicts", EXCESS, WAVEFRONTS, WAVEFRONTS_IDEAL, NONE)                       \
-    X(WAVEFRONTS, shared_wavefronts, "Shared wavefronts", COUNT, WAVEFRONTS, NONE, NONE)                               \
-    X(WAVEFRONTS_IDEAL, shared_wavefronts_ideal, "Ideal wavefronts", COUNT, WAVEFRONTS_IDEAL, NONE, NONE)              \
-    X(EXCESS, excess_sectors, "Excess sectors", EXCESS, SECTORS, SECTORS_IDEAL, NONE)                                  \
-    X(SECTORS, sectors, "L2 sectors", COUNT, SECTORS, NONE, NONE)                                                      \
-    X(SECTORS_IDEAL, sectors_ideal, "Ideal sectors", COUNT, SECTORS_IDEAL, NONE, NONE)                                 \
-    X(LOCAL, local_sectors, "Local sectors", COUNT, LOCAL, NONE, NONE)                                                 \
-    X(ATOMICS, atomics, "Atomics", SUM, ATOM, RED, NONE)                                                               \
-    X(FP64, fp64_thread_instructions, "FP64 thread instructions", COUNT, FP64, NONE, NONE)                             \
-    X(HIT_FIRST, hit_evict_first, "Evict first on hit", COUNT, HIT_FIRST, NONE, NONE)                                  \
-    X(HIT_LAST, hit_evict_last, "Evict last on hit", COUNT, HIT_LAST, NONE, NONE)                                      \
-    X(HIT_NORMAL, hit_evict_normal, "Evict normal on hit", COUNT, HIT_NORMAL, NONE, NONE)                              \
-    X(HIT_DEMOTE, hit_evict_normal_demote, "Demote on hit", COUNT, HIT_DEMOTE, NONE, NONE)                             \
-    X(MISS_FIRST, miss_evict_first, "Evict first on miss", COUNT, MISS_FIRST, NONE, NONE)                              \
-    X(MISS_NORMAL, miss_evict_normal, "Evict normal on miss", COUNT, MISS_NORMAL, NONE, NONE)
+    X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, ANY)                                                            \
+    X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, ANY)                                           \
+    X(INSTRUCTIONS, instructions, "Instructions", COUNT, INSTRUCTIONS, NONE, ANY)                                      \
+    X(THREADS, thread_instructions, "Thread instructions", COUNT, THREADS, NONE, ANY)                                  \
+    X(THREADS_ON, thread_instructions_on, "Predicated on", COUNT, THREADS_ON, NONE, ANY)                               \
+    X(ACTIVE, threads_per_instruction, "Threads", RATIO, THREADS, INSTRUCTIONS, ANY)                                   \
+    X(ACTIVE_ON, threads_on_per_instruction, "Threads on", RATIO, THREADS_ON, INSTRUCTIONS, ANY)                       \
+    X(ACTIVE_OFF, threads_off_per_instruction, "Threads off", REST, THREADS_ON, INSTRUCTIONS, ANY)                     \
+    X(DIVERGENT, divergent_branches, "Divergent branches", COUNT, DIVERGENT, NONE, ANY)                                \
+    X(TAGS, l1_tag_requests, "L1 tag requests", COUNT, TAGS, NONE, ANY)                                                \
+    X(WAYS, shared_ways, "Shared ways", RATIO, WAVEFRONTS, INSTRUCTIONS, ANY)                                          \
+    X(CONFLICTS, shared_conflicts, "Bank conflicts", EXCESS, WAVEFRONTS, WAVEFRONTS_IDEAL, SHARED)                     \
+    X(WAVEFRONTS, shared_wavefronts, "Shared wavefronts", COUNT, WAVEFRONTS, NONE, SHARED)                             \
+    X(WAVEFRONTS_IDEAL, shared_wavefronts_ideal, "Ideal wavefronts", COUNT, WAVEFRONTS_IDEAL, NONE, SHARED)            \
+    X(EXCESS, excess_sectors, "Excess sectors", EXCESS, SECTORS, SECTORS_IDEAL, ANY)                                   \
+    X(SECTORS, sectors, "L2 sectors", COUNT, SECTORS, NONE, ANY)                                                       \
+    X(SECTORS_IDEAL, sectors_ideal, "Ideal sectors", COUNT, SECTORS_IDEAL, NONE, ANY)                                  \
+    X(LOCAL, local_sectors, "Local sectors", COUNT, LOCAL, NONE, LOCAL)                                                \
+    X(ATOMICS, atomics, "Atomics", SUM, ATOM, RED, ANY)                                                                \
+    X(FP64, fp64_thread_instructions, "FP64 thread instructions", COUNT, FP64, NONE, ANY)                              \
+    X(HIT_FIRST, hit_evict_first, "Evict first on hit", COUNT, HIT_FIRST, NONE, L2)                                    \
+    X(HIT_LAST, hit_evict_last, "Evict last on hit", COUNT, HIT_LAST, NONE, L2)                                        \
+    X(HIT_NORMAL, hit_evict_normal, "Evict normal on hit", COUNT, HIT_NORMAL, NONE, L2)                                \
+    X(HIT_DEMOTE, hit_evict_normal_demote, "Demote on hit", COUNT, HIT_DEMOTE, NONE, L2)                               \
+    X(MISS_FIRST, miss_evict_first, "Evict first on miss", COUNT, MISS_FIRST, NONE, L2)                                \
+    X(MISS_NORMAL, miss_evict_normal, "Evict normal on miss", COUNT, MISS_NORMAL, NONE, L2)
 #define KPROF_CODE_NUMBER_ID(id, ...) KPROF_NUMBER_##id,
 typedef enum kprof_code_number { KPROF_CODE_NUMBERS(KPROF_CODE_NUMBER_ID) KPROF_NUMBER_COUNT } kprof_code_number;
 typedef struct kprof_code_number_row {
     const char *key, *label;
+    enum { KPROF_OF_ANY, KPROF_OF_LOCAL, KPROF_OF_SHARED, KPROF_OF_L2, KPROF_MEMORIES } memory;
 } kprof_code_number_row;
 extern const kprof_code_number_row kprof_code_numbers[KPROF_NUMBER_COUNT];
 

@@ -16,16 +16,16 @@ const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t lengt
                        strlen(it->name) == length && memcmp(it->name, name, length) == 0);
 }
 
-#define NUMBER_ROW(id, key, label, ...) [KPROF_NUMBER_##id] = {#key, label},
+#define NUMBER_ROW(id, key, label, way, a, b, memory) [KPROF_NUMBER_##id] = {#key, label, KPROF_OF_##memory},
 const kprof_code_number_row kprof_code_numbers[] = {KPROF_CODE_NUMBERS(NUMBER_ROW)};
 
 typedef enum number_way { WAY_STALLS, WAY_UNISSUED, WAY_COUNT, WAY_SUM, WAY_RATIO, WAY_REST, WAY_EXCESS } number_way;
 
-#define NUMBER_RULE(id, key, label, way, a, b, c)                                                                      \
-    [KPROF_NUMBER_##id] = {WAY_##way, {KPROF_COUNTER_##a, KPROF_COUNTER_##b, KPROF_COUNTER_##c}},
+#define NUMBER_RULE(id, key, label, way, a, b, memory)                                                                 \
+    [KPROF_NUMBER_##id] = {WAY_##way, {KPROF_COUNTER_##a, KPROF_COUNTER_##b}},
 static const struct {
     number_way way;
-    kprof_code_counter counters[3];
+    kprof_code_counter counters[2];
 } rules[] = {KPROF_CODE_NUMBERS(NUMBER_RULE)};
 
 /* NaN: it was not measured. */

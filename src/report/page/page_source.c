@@ -59,12 +59,12 @@ typedef struct shown_code {
     bool is_cold;                     /* no row has what they are sorted by */
     size_t *columns;                  /* [metric_count of the page]: where values have them; SIZE_MAX: not measured */
     bool is_idle[KPROF_NUMBER_COUNT]; /* 0 in all instructions, or not measured */
-    bool has_local, has_shared;       /* some instruction accesses such memory, whether or not it has run */
-    bool has_policies;                /* some instruction may say what L2 is to keep; also where texts are not known */
-    bool diverges;                    /* some instruction has warps without all of their threads */
-    bool has_few;                     /* so few counters that people see a column of each */
-    double samples;                   /* of all instructions; NaN: none were taken */
-    kprof_code_number heat;           /* rows are sorted by this; COUNT: by the metric of heat_column */
+    bool has[KPROF_MEMORIES]; /* some instruction accesses such memory, whether or not it has run; or may say what L2 is
+                                 to keep, also where texts are not known */
+    bool diverges;            /* some instruction has warps without all of their threads */
+    bool has_few;             /* so few counters that people see a column of each */
+    double samples;           /* of all instructions; NaN: none were taken */
+    kprof_code_number heat;   /* rows are sorted by this; COUNT: by the metric of heat_column */
     size_t heat_column;
 } shown_code;
 
@@ -128,12 +128,12 @@ static void examine(shown_code *shown)
     const kprof_profiled_code *code = shown->code;
     size_t measured = 0;
     memset(shown->is_idle, true, sizeof shown->is_idle);
-    shown->has_policies = !kprof_profiled_has_text(code);
+    shown->has[KPROF_OF_L2] = !kprof_profiled_has_text(code);
     for (size_t i = 0; i < code->instruction_count; i++) {
-        const char *space = code->instructions[i].space, *text = code->instructions[i].text;
-        shown->has_local = shown->has_local || (space && strcmp(space, "Local") == 0);
-        shown->has_shared = shown->has_shared || (space && strcmp(space, "Shared") == 0);
-        shown->has_policies = shown->has_policies || (text && strstr(text, " desc["));
+        const char *space = or_empty(code->instructions[i].space), *text = or_empty(code->instructions[i].text);
+        shown->has[KPROF_OF_LOCAL] = shown->has[KPROF_OF_LOCAL] || strcmp(space, "Local") == 0;
+        shown->has[KPROF_OF_SHARED] = shown->has[KPROF_OF_SHARED] || strcmp(space, "Shared") == 0;
+        shown->has[KPROF_OF_L2] = shown->has[KPROF_OF_L2] || strstr(text, " desc[");
         const double *values = kprof_profiled_values(code, i);
         const double threads = kprof_profiled_number(code, values, KPROF_NUMBER_ACTIVE);
         shown->diverges = shown->diverges || (threads > 0 && threads < 31.995);
@@ -145,28 +145,6 @@ static void examine(shown_code *shown)
     measured += KPROF_SUM(i, KPROF_NUMBER_COUNT - KPROF_NUMBER_INSTRUCTIONS,
                           !isnan(total_of(shown, KPROF_NUMBER_INSTRUCTIONS + i)));
     shown->has_few = measured <= FEW;
-}
-
-/* Can no row have the number, since the code has no instruction that it counts? */
-static bool is_out_of_place(const shown_code *shown, kprof_code_number number)
-{
-    switch (number) {
-    case KPROF_NUMBER_LOCAL:
-        return !shown->has_local;
-    case KPROF_NUMBER_CONFLICTS:
-    case KPROF_NUMBER_WAVEFRONTS:
-    case KPROF_NUMBER_WAVEFRONTS_IDEAL:
-        return !shown->has_shared;
-    case KPROF_NUMBER_HIT_FIRST:
-    case KPROF_NUMBER_HIT_LAST:
-    case KPROF_NUMBER_HIT_NORMAL:
-    case KPROF_NUMBER_HIT_DEMOTE:
-    case KPROF_NUMBER_MISS_FIRST:
-    case KPROF_NUMBER_MISS_NORMAL:
-        return !shown->has_policies;
-    default:
-        return true;
-    }
 }
 
 /* The first number that is anywhere more than 0, or else that was measured at all. */
@@ -181,20 +159,13 @@ static kprof_code_number first_number(const shown_code *shown)
 
 static kprof_code_number heat_of(const source_page *page, const shown_code *shown)
 {
-    switch (page->context->options->sort) {
-    case KPROF_SORT_INSTRUCTIONS:
-        return KPROF_NUMBER_INSTRUCTIONS;
-    case KPROF_SORT_SECTORS:
-        return KPROF_NUMBER_EXCESS;
-    case KPROF_SORT_CONFLICTS:
-        return KPROF_NUMBER_CONFLICTS;
-    case KPROF_SORT_LOCAL:
-        return KPROF_NUMBER_LOCAL;
-    case KPROF_SORT_DIVERGENCE:
-        return KPROF_NUMBER_DIVERGENT;
-    default:
-        return first_number(shown);
-    }
+    static const kprof_code_number of[] = {[KPROF_SORT_INSTRUCTIONS] = KPROF_NUMBER_INSTRUCTIONS,
+                                           [KPROF_SORT_SECTORS] = KPROF_NUMBER_EXCESS,
+                                           [KPROF_SORT_CONFLICTS] = KPROF_NUMBER_CONFLICTS,
+                                           [KPROF_SORT_LOCAL] = KPROF_NUMBER_LOCAL,
+                                           [KPROF_SORT_DIVERGENCE] = KPROF_NUMBER_DIVERGENT};
+    const kprof_sort_key sort = page->context->options->sort;
+    return sort >= KPROF_SORT_INSTRUCTIONS && sort < COUNT_OF(of) ? of[sort] : first_number(shown);
 }
 
 /* The texts that a row is made of. */
@@ -206,7 +177,9 @@ typedef struct row_texts {
     char stall_names[3][48];
     double stall_pcts[3];
     char *source;
-    char source_start[200]; /* what people see of it */
+    char source_start[200];      /* what people see of it */
+    const kprof_code_file *file; /* NULL: not known */
+    uint32_t line;
 } row_texts;
 
 static const kprof_profiled_frame *place_of(const shown_code *shown, const kprof_profiled_instruction *instruction)
@@ -312,15 +285,16 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
 {
     const kprof_profiled_instruction *instruction = row->instruction;
     const kprof_profiled_frame *frame = place_of(shown, instruction);
-    const kprof_code_file *file = row->line ? row->line->file : frame ? frame->file : NULL;
     const size_t hottest = hottest_of(shown, row);
     const size_t awaited = kprof_profiled_row_awaited(shown->code, row->values, hottest);
     const kprof_profiled_instruction *called = hottest == SIZE_MAX ? NULL : &shown->code->instructions[hottest];
     *out = (row_texts){.stalls = KPROF_STRBUF_INIT, .costs = KPROF_STRBUF_INIT};
-    if (row->line && !file)
+    out->file = row->line ? row->line->file : frame ? frame->file : NULL;
+    out->line = row->line ? row->line->line : frame ? frame->line : 0;
+    if (out->file)
+        kprof_code_put_place(out->location, sizeof out->location, out->file, out->line);
+    else if (row->line)
         snprintf(out->location, sizeof out->location, "no line");
-    else if (row->line || frame)
-        kprof_code_put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
     shorten_location(out);
     if (instruction)
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
@@ -334,8 +308,8 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         describe_frames(shown, called, out);
     describe_stalls(shown, row, out);
     describe_costs(shown, row, &out->costs);
-    if (row->line && file)
-        out->source = kprof_source_text_line(text_of(shown->page, file), row->line->line);
+    if (row->line && out->file)
+        out->source = kprof_source_text_line(text_of(shown->page, out->file), out->line);
 }
 
 static const char *text_or_null(const char *text)
@@ -368,8 +342,6 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
 {
     const kprof_profiled_instruction *instruction = row->instruction;
     const kprof_profiled_frame *frame = place_of(shown, instruction);
-    const kprof_code_file *file = row->line ? row->line->file : frame ? frame->file : NULL;
-    const uint32_t line = row->line ? row->line->line : frame ? frame->line : 0;
     const char *of_kernel = instruction ? shown->code->functions[instruction->function].demangled : NULL;
     const char *function = row->line ? row->line->function : frame && frame->function ? frame->function : of_kernel;
     const bool has_lines = kprof_profiled_has_lines(shown->code);
@@ -384,8 +356,8 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     address.missing = text.missing = "";
     location.missing = is_below ? texts->below : "";
     out[count++] = shown_if(location, has_lines);
-    out[count++] = machine(kprof_field_text("file", "File", file ? file->path : NULL));
-    out[count++] = machine(optional_integer("line", "Line", line > 0, line));
+    out[count++] = machine(kprof_field_text("file", "File", texts->file ? texts->file->path : NULL));
+    out[count++] = machine(optional_integer("line", "Line", texts->line > 0, texts->line));
     out[count++] =
         shown_if(kprof_field_text("function", "Function", function, .folds = true), shown->code->function_count > 1);
     out[count++] = shown_if(address, shown->view == KPROF_VIEW_SASS);
@@ -451,7 +423,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++) {
         const double value = kprof_profiled_number(shown->code, row->values, (kprof_code_number)i);
         kprof_emit_field field = kprof_field_real(kprof_code_numbers[i].key, kprof_code_numbers[i].label, value);
-        field.is_idle = shown->is_idle[i] && is_out_of_place(shown, (kprof_code_number)i);
+        field.is_idle = shown->is_idle[i] && !shown->has[kprof_code_numbers[i].memory]; /* no row can have it */
         fields[count++] = shown_if(field, is_column(shown, (kprof_code_number)i));
     }
     kprof_emit_field source = kprof_field_text("source", "Source", texts.source, .plain = true);
@@ -542,16 +514,6 @@ static void describe_profile(const shown_code *shown, kprof_strbuf *out)
                             (unsigned long long)profile->counted, kprof_ending(profile->counted, "es"));
 }
 
-/* "(4096, 1, 1)x(256, 1, 1)"; NULL: not known. */
-static const char *describe_shape(const kprof_code_profile *profile, char *out, size_t size)
-{
-    char shapes[2][48];
-    const char *grid = kprof_shape_text(&profile->shape, profile->shape.grid, shapes[0]);
-    const char *block = kprof_shape_text(&profile->shape, profile->shape.block, shapes[1]);
-    snprintf(out, size, "%sx%s", grid ? grid : "", block ? block : "");
-    return grid ? out : NULL;
-}
-
 /* Are its values of one launch, and those of another launch of the kernel are kept apart? */
 static bool is_one_of_several(const source_page *page, const kprof_code_profile *profile)
 {
@@ -569,7 +531,7 @@ static void show_heading(shown_code *shown)
                                         [KPROF_VIEW_BOTH] = "cuda,sass",
                                         [KPROF_VIEW_PTX] = "ptx"};
     char room[96];
-    const char *shape = describe_shape(profile, room, sizeof room);
+    const char *shape = text_or_null(kprof_shapes_text(&profile->shape, room));
     KPROF_AUTO(kprof_strbuf) measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
@@ -876,7 +838,7 @@ static void emit_code(shown_code *shown, const whole_code *whole)
                                                 .lines = shown->lines,
                                                 .ptx = whole->ptx,
                                                 .kernel = name_of(page, profile),
-                                                .shape = describe_shape(profile, room, sizeof room),
+                                                .shape = text_or_null(kprof_shapes_text(&profile->shape, room)),
                                                 .measured = measured.length > 0 ? measured.data : "nothing",
                                                 .sources = whole->sources,
                                                 .ptx_sources = whole->ptx_sources,
