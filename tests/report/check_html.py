@@ -221,7 +221,8 @@ class Html(unittest.TestCase):
                          list(range(len(code["instructions"]))))
 
     def test_lines_wait_for_what_text_tells(self):
-        """Of each line what its hottest instruction waits for and who called it, whatever a reader sorts by."""
+        """Of each line what its hottest instruction waits for, where in a library it is and who called it, whatever a
+        reader sorts by; and the last two of each instruction."""
         reports = [SOURCE / "tests/fixtures/source/source.kprof", SOURCE / "samples/transpose-before-h200.kprof",
                    SOURCE / "samples/source-h200.kprof"]
         for report in reports:
@@ -230,17 +231,29 @@ class Html(unittest.TestCase):
             parts = data_of(self.page)[1]["parts"]
             codes = [part for part in parts if part["part"] == "code"]
             [files] = [part["files"] for part in parts if part["part"] == "files"]
-            found = {}
+            found, of_instructions = {}, {}
+
+            def frames_of(row):
+                names = [f"{files[file]['name']}:{line}" if line is not None else "" for file, line in
+                         zip(row[8::2], row[9::2])]
+                return [*names, "", ""][:2]
             for code in codes:
                 for line in code["lines"] if code["lines"] else code["instructions"]:
-                    is_line = len(line) > 8
+                    is_line = bool(code["lines"])
                     place = (line[0], line[1]) if is_line else (code["functions"][line[0]], line[1])
                     waits = [code["instructions"][number][1] for number in line[5]]
-                    caller = f"{files[line[8]]['name']}:{line[9]}" if is_line and line[8] is not None else ""
                     path = files[place[0]]["path"] if is_line and place[0] is not None else None
-                    found[code["kernel"], path if is_line else place[0], place[1]] = waits, caller
-            rows = list(csv.DictReader(io.StringIO(write_page(KPROF, "report", report, "--page", "source", "--all",
-                                                              "--csv").stdout)))
+                    found[code["kernel"], path if is_line else place[0], place[1]] = waits, frames_of(line)
+                for row in code["instructions"]:
+                    of_instructions.setdefault((code["kernel"], row[1]), []).append(frames_of(row))
+
+            def rows_of(*view):
+                return list(csv.DictReader(io.StringIO(write_page(KPROF, "report", report, "--page", "source", "--all",
+                                                                  "--csv", *view).stdout)))
+            for row in rows_of("--print-source", "sass"):
+                self.assertIn([row["called_from"], row["in_library"]],  # of one of the functions
+                              of_instructions[row["kernel"], int(row["offset"])], row)
+            rows = rows_of()
             told = 0
             for row in rows:
                 offset = re.search(r" at 0x([0-9a-f]+)", row["waits_for"])
@@ -249,7 +262,7 @@ class Html(unittest.TestCase):
                                         if row["location"] else (row["function"], int(row["offset"]))))
                 self.assertEqual(found[key][0], expected, row)
                 if float(row["samples_pct"] or 0) > 0:
-                    self.assertEqual(found[key][1], row["called_from"], row)
+                    self.assertEqual(found[key][1], [row["called_from"], row["in_library"]], row)
                 told += bool(expected)
             self.assertGreater(told, 0)
 

@@ -8,23 +8,32 @@ function pairsOf(list) {
     return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
 }
 
+const frameOf = (file, line) => ((line ?? null) === null ? null : { file, line });
+
 // The code of a kernel: its lines, those of its PTX, and its instructions, which lines have the numbers of.
 function readCode(raw, files) {
+    const framesOf = ([file, line, inFile, inLine]) => ({
+        origin: frameOf(file, line),
+        library: frameOf(inFile, inLine),
+    });
     const readLines = (lines, letter) =>
-        lines.map(([file, line, name, source, members, waits, numbers, stalls, from, at], i) => ({
+        lines.map(([file, line, name, source, members, waits, numbers, stalls, ...frames], i) => ({
             ...{ key: `${letter}${i}`, file, line, function: name, source, members, waits, numbers },
             stalls: pairsOf(stalls),
-            origin: at === null ? null : { file: from, line: at },
+            ...framesOf(frames),
         }));
     return {
         ...raw,
         files,
         lines: readLines(raw.lines, "l"),
         ptx: readLines(raw.ptx, "p"),
-        instructions: raw.instructions.map(([name, offset, sass, file, line, waits, numbers, stalls], i) => ({
-            ...{ key: `i${i}`, function: raw.functions[name], offset, sass, file, line, waits, numbers },
-            stalls: pairsOf(stalls),
-        })),
+        instructions: raw.instructions.map(
+            ([name, offset, sass, file, line, waits, numbers, stalls, ...frames], i) => ({
+                ...{ key: `i${i}`, function: raw.functions[name], offset, sass, file, line, waits, numbers },
+                stalls: pairsOf(stalls),
+                ...framesOf(frames),
+            }),
+        ),
     };
 }
 

@@ -380,6 +380,7 @@ class SourceView {
                     h("span", { class: "place" }, placeOf(this.code, row) ?? "no line"),
                 ),
                 row.source !== null && h("code", {}, row.source.trimStart()),
+                this.libraryOf(row),
                 this.originOf(row),
                 !isOpen && this.waitsFor(row),
                 isOpen && row.members.length > PAGE_ROWS && this.linkTo(this.hottestOf(row)),
@@ -389,11 +390,16 @@ class SourceView {
         );
     }
 
+    // Where in a library the row is, which its line calls.
+    libraryOf({ library }) {
+        return library && note(`in ${placeOf(this.code, library)}`);
+    }
+
     // The line that called the inlined function of this one, or that its PTX was compiled of.
     originOf({ key, origin }) {
         if (!origin) return null;
         const place = placeOf(this.code, origin);
-        if (key.startsWith("l")) return note(`called from ${place}`);
+        if (!key.startsWith("p")) return note(`called from ${place}`);
         const line = this.code.lines.find((other) => other.file === origin.file && other.line === origin.line);
         return note("of ", line ? h("a", { href: sourceLink(this.code, line) }, place) : place);
     }
@@ -410,6 +416,14 @@ class SourceView {
         return links.length > 0 && note(links);
     }
 
+    // What of an instruction's frames its line does not tell.
+    framesOf(row, isBelow) {
+        const line = isBelow ? this.lineOf(row) : null;
+        const differs = (key) =>
+            row[key] && !(line?.[key]?.file === row[key].file && line[key].line === row[key].line);
+        return [differs("library") && this.libraryOf(row), differs("origin") && this.originOf(row)];
+    }
+
     instructionRow(row, isBelow) {
         return h(
             "tr",
@@ -424,6 +438,7 @@ class SourceView {
                 { scope: "row", role: "rowheader" },
                 h("code", {}, `${address(row)}  ${row.sass ?? ""}`),
                 this.placesOf(row),
+                this.framesOf(row, isBelow),
                 this.waitsFor(row),
             ),
             this.cellsOf(row),

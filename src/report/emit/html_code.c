@@ -44,20 +44,6 @@ static cJSON *waits_array(const kprof_profiled_code *code, const double *values,
     return waits;
 }
 
-/* [function, offset, text, file, line, [the instruction that it waits for], numbers, stalls] */
-static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
-{
-    const kprof_profiled_code *code = emitted->code;
-    const kprof_profiled_instruction *instruction = &code->instructions[number];
-    const kprof_profiled_frame *frame = kprof_profiled_place(code, number);
-    cJSON *array = KPROF_JSON_ARRAY(
-        kprof_json_integer((int64_t)instruction->function), kprof_json_integer((int64_t)instruction->offset),
-        text_of(instruction->text), known(frame != NULL, frame ? frame->file - emitted->profiles->files : 0),
-        known(frame != NULL, frame ? frame->line : 0), waits_array(code, kprof_profiled_values(code, number), number));
-    append_values(array, emitted, kprof_profiled_values(code, number));
-    return array;
-}
-
 /* The line that leads to that of an instruction: of the PTX's the line that it was compiled of, else the kernel's own
  * that called the inlined function; NULL: there is none. */
 static const kprof_profiled_frame *origin_of(const kprof_emit_code *emitted, size_t number, bool is_ptx)
@@ -69,8 +55,41 @@ static const kprof_profiled_frame *origin_of(const kprof_emit_code *emitted, siz
     return instruction->frame_count > 0 && frame > instruction->own_frame ? &emitted->code->frames[frame] : NULL;
 }
 
-/* [file, line, function, text, instructions, [what the hottest waits for], numbers, stalls, origin's file, origin's
- * line]: the origin of the hottest instruction */
+static void append_frame(cJSON *array, const kprof_emit_code *emitted, const kprof_profiled_frame *frame)
+{
+    const bool is_known = frame && frame->line > 0;
+    append(array, known(is_known, is_known ? frame->file - emitted->profiles->files : 0));
+    append(array, known(is_known, is_known ? frame->line : 0));
+}
+
+/* Write the file and line of an instruction's origin, and of the place in a library; nothing where it has neither. */
+static void append_frames(cJSON *array, const kprof_emit_code *emitted, size_t number, bool is_ptx)
+{
+    const kprof_profiled_frame *origin = origin_of(emitted, number, is_ptx),
+                               *library = is_ptx ? NULL : kprof_profiled_library(emitted->code, number);
+    if (origin || library)
+        append_frame(array, emitted, origin);
+    if (library)
+        append_frame(array, emitted, library);
+}
+
+/* [function, offset, text, file, line, [the instruction that it waits for], numbers, stalls, and its frames] */
+static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
+{
+    const kprof_profiled_code *code = emitted->code;
+    const kprof_profiled_instruction *instruction = &code->instructions[number];
+    const kprof_profiled_frame *frame = kprof_profiled_place(code, number);
+    cJSON *array = KPROF_JSON_ARRAY(
+        kprof_json_integer((int64_t)instruction->function), kprof_json_integer((int64_t)instruction->offset),
+        text_of(instruction->text), known(frame != NULL, frame ? frame->file - emitted->profiles->files : 0),
+        known(frame != NULL, frame ? frame->line : 0), waits_array(code, kprof_profiled_values(code, number), number));
+    append_values(array, emitted, kprof_profiled_values(code, number));
+    append_frames(array, emitted, number, false);
+    return array;
+}
+
+/* [file, line, function, text, instructions, [what the hottest waits for], numbers, stalls, and frames of the hottest
+ * instruction] */
 static cJSON *line_array(const kprof_emit_code *emitted, size_t number, bool is_ptx)
 {
     const kprof_profiled_lines *lines = is_ptx ? emitted->ptx : emitted->lines;
@@ -78,15 +97,13 @@ static cJSON *line_array(const kprof_emit_code *emitted, size_t number, bool is_
     const kprof_profiled_code *code = emitted->code;
     const size_t *members = lines->members + line->first;
     const size_t hottest = kprof_profiled_hottest(code, members, line->count);
-    const kprof_profiled_frame *origin = origin_of(emitted, hottest == SIZE_MAX ? members[0] : hottest, is_ptx);
     cJSON *instructions = KPROF_JSON_EACH(i, line->count, kprof_json_integer((int64_t)members[i]));
     cJSON *array = KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
                                     known(line->file != NULL, line->line), text_of(line->function),
                                     text_of((is_ptx ? emitted->ptx_sources : emitted->sources)[number]), instructions,
                                     waits_array(code, line->values, hottest));
     append_values(array, emitted, line->values);
-    append(array, known(origin != NULL, origin ? origin->file - emitted->profiles->files : 0));
-    append(array, known(origin && origin->line > 0, origin ? origin->line : 0));
+    append_frames(array, emitted, hottest == SIZE_MAX ? members[0] : hottest, is_ptx);
     return array;
 }
 
