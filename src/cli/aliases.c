@@ -55,7 +55,7 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
     const kprof_alias_entry entry = kprof_alias_describe(alias);
     KPROF_AUTO(kprof_strlist) chosen = KPROF_STRLIST_INIT;
     kprof_alias_choose(alias, &supply, &chosen);
-    if (chosen.count != 1 || (entry.is_formula && strncmp(chosen.items[0], "derived__", 9) != 0))
+    if (chosen.count != 1 || (entry.is_formula && !kprof_begins_with(chosen.items[0], "derived__")))
         return fail_alias(use, condition, &entry);
     free(condition->metric);
     condition->metric = kprof_strdup(chosen.items[0]);

@@ -45,15 +45,15 @@ typedef struct targets {
 /* The session directory of a process under kprof, as its environment tells. Caller frees; NULL: it has none to tell. */
 static char *session_of(long pid)
 {
-    static const char name[] = KPROF_SESSION_ENV "=";
     KPROF_AUTO_FREE char *variable = NULL;
     char path[64], *found = NULL;
     size_t size = 0;
     snprintf(path, sizeof path, "/proc/%ld/environ", pid);
     KPROF_AUTO_FCLOSE FILE *file = fopen(path, "re");
-    while (file && !found && getdelim(&variable, &size, '\0', file) > 0)
-        if (strncmp(variable, name, strlen(name)) == 0)
-            found = kprof_strdup(variable + strlen(name));
+    while (file && !found && getdelim(&variable, &size, '\0', file) > 0) {
+        const char *session = kprof_after(variable, KPROF_SESSION_ENV "=");
+        found = session ? kprof_strdup(session) : NULL;
+    }
     return found;
 }
 
@@ -243,9 +243,11 @@ static void list_run(const char *dir)
     kprof_strlist_add(&to.words, "status");
     const bool is_told = KPROF_MUTE(ask(&to, PATIENCE_S, &answer)) == KPROF_OK;
     char *at = is_told ? answer.data : NULL;
-    for (char *row; (row = strsep(&at, "\n"));)
-        if (strncmp(row, "process ", 8) == 0)
-            kprof_strbuf_printf(&line, "%s%ld", line.length ? ", " : ", processes ", atol(row + 8));
+    for (char *row; (row = strsep(&at, "\n"));) {
+        const char *pid = kprof_after(row, "process ");
+        if (pid)
+            kprof_strbuf_printf(&line, "%s%ld", line.length ? ", " : ", processes ", atol(pid));
+    }
     kprof_log(KPROF_LOG_ERROR, "  %s%s", dir, kprof_strbuf_text(&line));
     kprof_strlist_free(&to.words);
 }

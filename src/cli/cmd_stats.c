@@ -80,7 +80,7 @@ static kprof_status read_style(char *words, stats_format *format)
     kprof_table_style *out = &format->style;
     for (char *word = words, *next; word; word = next) {
         const size_t length =
-            strncmp(word, "css=", 4) == 0 ? strlen(word) : word_length(word, ':'); /* an address has colons */
+            kprof_begins_with(word, "css=") ? strlen(word) : word_length(word, ':'); /* an address has colons */
         next = word[length] ? word + length + 1 : NULL;
         word[length] = '\0';
         unescape(word);

@@ -23,7 +23,7 @@ typedef struct answers {
 static void offer(const answers *to, const char *word, const char *description)
 {
     const char *typed = to->typed + to->kept;
-    if (strncmp(word, typed, strlen(typed)) != 0)
+    if (!kprof_begins_with(word, typed))
         return;
     bool is_described = to->is_line && description && *description;
     fprintf(to->out, "%.*s%s%s%s\n", to->kept, to->typed, word, is_described ? "\t" : "",
@@ -120,10 +120,10 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
 {
     static const char *const prefixes[] = {"regex:", "group:", "breakdown:"};
     const char *typed = to->typed + to->kept, *dot = strstr(typed, "__") ? strrchr(typed, '.') : NULL;
-    bool is_breakdown = strncmp(typed, "breakdown:", 10) == 0;
-    if (strncmp(typed, "regex:", 6) == 0)
+    bool is_breakdown = kprof_begins_with(typed, "breakdown:");
+    if (kprof_begins_with(typed, "regex:"))
         return KPROF_OK;
-    if (strncmp(typed, "group:", 6) == 0) {
+    if (kprof_begins_with(typed, "group:")) {
         offer_sections(to, catalog, "group:");
         return KPROF_OK;
     }
@@ -188,7 +188,7 @@ static kprof_status offer_kernels(const answers *to)
     const char *name = options->argument ? options->argument : options->baseline, *home = secure_getenv("HOME");
     if (!kprof_command_reads_reports(options->command) || !name)
         return KPROF_OK;
-    const bool is_below_home = home && strncmp(name, "~/", 2) == 0; /* a shell that completes does not expand "~" */
+    const bool is_below_home = home && kprof_begins_with(name, "~/"); /* a shell that completes does not expand "~" */
     KPROF_AUTO_FREE char *typed = kprof_strprintf("%s%s", is_below_home ? home : "", is_below_home ? name + 1 : name);
     KPROF_AUTO_FREE char *path = kprof_report_path(typed);
     kprof_report *report = NULL;
@@ -260,7 +260,7 @@ static const kprof_option_row *row_of_word(const char *word)
         const kprof_option_row *row = &kprof_option_rows[i];
         if (row->letter && word[0] == '-' && word[1] == row->letter && word[2] == '\0')
             return row;
-        if (length <= 2 || strncmp(word, "--", 2) != 0 || strncmp(row->name, word + 2, length - 2) != 0)
+        if (length <= 2 || !kprof_begins_with(word, "--") || strncmp(row->name, word + 2, length - 2) != 0)
             continue;
         if (strlen(row->name) == length - 2)
             return row;

@@ -158,7 +158,7 @@ const kprof_other_option *kprof_ncu_option_of_letter(char letter)
 const kprof_other_option *kprof_ncu_option_next(const char *start, const kprof_other_option *after)
 {
     for (size_t i = after ? (size_t)(after - rows) + 1 : 0; i < ROW_COUNT; i++)
-        if (strncmp(rows[i].name, start, strlen(start)) == 0)
+        if (kprof_begins_with(rows[i].name, start))
             return &rows[i];
     return NULL;
 }

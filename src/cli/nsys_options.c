@@ -163,10 +163,10 @@ static bool read_end(const char *word, unsigned long *count)
     *count = !word || strcmp(word, "repeat") != 0;
     if (!word || *count == 0 || strcmp(word, "stop") == 0 || strcmp(word, "stop-shutdown") == 0)
         return true;
-    for (size_t i = 0; i < COUNT_OF(repeats); i++)
-        if (strncmp(word, repeats[i], strlen(repeats[i])) == 0)
-            return (*count = strtoul(word + strlen(repeats[i]), NULL, 10)) > 0;
-    return false;
+    const char *number = NULL;
+    for (size_t i = 0; i < COUNT_OF(repeats) && !number; i++)
+        number = kprof_after(word, repeats[i]);
+    return number && (*count = strtoul(number, NULL, 10)) > 0;
 }
 
 static kprof_status check_capture(const kprof_options *options, const char *range, unsigned long *count)

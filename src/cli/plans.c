@@ -163,8 +163,7 @@ static char *join_names(const kprof_strlist *names, size_t most)
 static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     KPROF_AUTO(kprof_strlist) parts = KPROF_STRLIST_INIT;
-    if (kprof_instruction_is_word(left_out) ||
-        strncmp(left_out, KPROF_TIMELINE_PREFIX, strlen(KPROF_TIMELINE_PREFIX)) == 0)
+    if (kprof_instruction_is_word(left_out) || kprof_begins_with(left_out, KPROF_TIMELINE_PREFIX))
         return;
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
     KPROF_AUTO_FREE char *names =

@@ -53,7 +53,7 @@ kprof_status kprof_program_fail(const char *name, int reason)
     char line[256] = "";
     if (program)
         kprof_read_text(program, line, sizeof line);
-    char *interpreter = strncmp(line, "#!", 2) == 0 ? line + 2 + strspn(line + 2, " \t") : line + strlen(line);
+    char *interpreter = kprof_begins_with(line, "#!") ? line + 2 + strspn(line + 2, " \t") : line + strlen(line);
     interpreter[strcspn(interpreter, " \t\n")] = '\0';
     errno = reason;
     if (program && interpreter[0] == '\0') /* it names none, or cannot be read */

@@ -202,7 +202,7 @@ void kprof_session_ask_to_close(const kprof_session *session, bool wanted)
 
 static int is_session_name(const struct dirent *entry)
 {
-    return strncmp(entry->d_name, DIR_PREFIX, strlen(DIR_PREFIX)) == 0 && strlen(entry->d_name) == strlen(DIR_PATTERN);
+    return kprof_begins_with(entry->d_name, DIR_PREFIX) && strlen(entry->d_name) == strlen(DIR_PATTERN);
 }
 
 /* Append the sessions with such an owner that have this file; NULL: any file. */

@@ -111,7 +111,7 @@ static bool lives(const spool *item)
     if (length < 0)
         return errno != EACCES && errno != EPERM;
     executable[length] = '\0'; /* with " (deleted)" behind it, if it is gone by now */
-    return !item->executable || strncmp(executable, item->executable, strlen(item->executable)) == 0;
+    return !item->executable || kprof_begins_with(executable, item->executable);
 }
 
 void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice)

@@ -159,8 +159,8 @@ static void part_groups(const kprof_selection *selection, kprof_choice_of_part *
     kprof_strlist_add_all(&out->sections, &selection->sections);
     for (size_t i = 0; i < selection->metrics.count; i++) {
         const char *word = selection->metrics.items[i];
-        const bool is_group = out->catalog && strncmp(word, "group:", 6) == 0;
-        const char *id = is_group ? kprof_catalog_section_id(out->catalog, word + 6) : NULL;
+        const char *group = out->catalog ? kprof_after(word, "group:") : NULL;
+        const char *id = group ? kprof_catalog_section_id(out->catalog, group) : NULL;
         (void)kprof_strlist_add(id ? &out->sections : &out->metrics, id ? id : word);
     }
 }

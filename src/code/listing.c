@@ -123,7 +123,7 @@ static void take_instruction(reader *r, char *line)
 {
     char *end;
     unsigned long long offset = strtoull(line + 2, &end, 16);
-    if (end == line + 2 || strncmp(end, "*/", 2) != 0)
+    if (end == line + 2 || !kprof_begins_with(end, "*/"))
         return;
     kprof_code_label *labels = (kprof_code_label *)r->labels.data;
     for (; r->labels_placed < r->labels.length / sizeof *labels; r->labels_placed++)
@@ -144,14 +144,14 @@ static void take_line(reader *r, char *line)
     bool is_label = length > 1 && line[length - 1] == ':' && line[length] == '\0';
     if (is_label) {
         line[length - 1] = '\0';
-        if (!strncmp(line, ".text.", strlen(".text.")))
+        if (kprof_begins_with(line, ".text."))
             begin_section(r, line);
         else if (r->end > r->first)
             kprof_strbuf_append(&r->labels, &(kprof_code_label){.name = line}, sizeof(kprof_code_label));
         return;
     }
     line += strspn(line, " \t");
-    if (!strncmp(line, "/*", 2) && r->end > r->first)
+    if (kprof_begins_with(line, "/*") && r->end > r->first)
         take_instruction(r, line);
 }
 

@@ -63,7 +63,7 @@ static void add_from_python(const char *folders, kprof_strlist *out)
         size_t length = strcspn(at, ":");
         KPROF_AUTO(kprof_strlist) python = KPROF_STRLIST_INIT;
         add_program(at, length, "/python3", &python);
-        if (python.count > 0 && length > strlen("/bin") && !strncmp(at + length - strlen("/bin"), "/bin", 4)) {
+        if (python.count > 0 && length > strlen("/bin") && kprof_begins_with(at + length - strlen("/bin"), "/bin")) {
             KPROF_AUTO_FREE char *prefix = kprof_strndup(at, length - strlen("/bin"));
             add_from_packages(prefix, out);
         }

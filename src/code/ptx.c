@@ -18,7 +18,7 @@ static void find_texts(Elf *elf, const kprof_strlist *names, Elf_Data **found)
     Elf_Data *text = NULL;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header);) {
         const char *name = header.sh_type == SHT_PROGBITS ? elf_strptr(elf, names_index, header.sh_name) : NULL;
-        if (!name || strncmp(name, prefix, strlen(prefix)) != 0)
+        if (!name || !kprof_begins_with(name, prefix))
             continue;
         text = elf_getdata(section, NULL);
         count++;

@@ -75,7 +75,7 @@ static bool describe(const symbols *from, const GElf_Sym *symbol, kprof_code_fun
     function->section_offset = symbol->st_value;
     function->bytes = symbol->st_size;
     return header.sh_type == SHT_PROGBITS && header.sh_flags & SHF_EXECINSTR &&
-           !strncmp(function->section, ".text.", strlen(".text.")) && symbol->st_value <= header.sh_size &&
+           kprof_begins_with(function->section, ".text.") && symbol->st_value <= header.sh_size &&
            symbol->st_size <= header.sh_size - symbol->st_value && header.sh_size <= KPROF_CODE_MOST_BYTES;
 }
 

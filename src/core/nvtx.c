@@ -192,7 +192,7 @@ static kprof_status parse(const char *text, expression *e)
     }
     if (find(body, '@') != body.end)
         return fail(e, text, "more than one @; an expression is about one domain, and an @ in a name is written \\@");
-    if (strncmp(body.begin, "regex:", strlen("regex:")) == 0)
+    if (kprof_begins_with(body.begin, "regex:"))
         return fail(e, text, "\"regex:\" stands at the beginning only, and is about the domain too");
     return parse_ranges(e, body, text);
 }

@@ -32,7 +32,7 @@ typedef struct effort {
 
 const char *kprof_regex_pattern(const char *word)
 {
-    return strncmp(word, PREFIX, strlen(PREFIX)) == 0 ? word + strlen(PREFIX) : NULL;
+    return kprof_after(word, PREFIX);
 }
 
 /* A whole text in which each `*` stands for anything. */
@@ -60,8 +60,8 @@ char *kprof_regex_meant(const char *word)
             at++;
             continue;
         }
-        is_pattern = is_pattern || *at == '|' || (*at == '$' && !at[1]) || strncmp(at, ".*", 2) == 0 ||
-                     strncmp(at, ".+", 2) == 0;
+        is_pattern = is_pattern || *at == '|' || (*at == '$' && !at[1]) || kprof_begins_with(at, ".*") ||
+                     kprof_begins_with(at, ".+");
         const bool is_pointer = (at[1] == '>' || at[1] == ',') && at > word && at[-1] != '<';
         has_star = has_star || (*at == '*' && !is_pointer);
     }

@@ -212,9 +212,15 @@ int kprof_yes_or_no(const char *text)
     return at < COUNT_OF(words) ? (int)(at % 2) : -1;
 }
 
+const char *kprof_after(const char *text, const char *start)
+{
+    const size_t length = strlen(start);
+    return strncmp(text, start, length) == 0 ? text + length : NULL;
+}
+
 bool kprof_begins_with(const char *text, const char *start)
 {
-    return strncmp(text, start, strlen(start)) == 0;
+    return kprof_after(text, start) != NULL;
 }
 
 bool kprof_begins_with_one(const char *text, const char *const *starts)

@@ -125,6 +125,7 @@ void *kprof_add(void **array, size_t *count, size_t size);
 
 /* As in ncu: "yes", "on", "1" and "true" give 1, "no", "off", "0" and "false" 0, in any case, and other texts -1. */
 int kprof_yes_or_no(const char *text);
+const char *kprof_after(const char *text, const char *start); /* what follows it; NULL: the text begins otherwise */
 bool kprof_begins_with(const char *text, const char *start);
 bool kprof_begins_with_one(const char *text, const char *const *starts); /* NULL ends these */
 bool kprof_ends_with(const char *text, const char *end);

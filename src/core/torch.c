@@ -13,10 +13,9 @@
 
 static bool skip_prefix(const char **text, const char *prefix)
 {
-    const size_t length = strlen(prefix);
-    const bool has_it = strncmp(*text, prefix, length) == 0;
-    *text += has_it ? length : 0;
-    return has_it;
+    const char *rest = kprof_after(*text, prefix);
+    *text = rest ? rest : *text;
+    return rest;
 }
 
 /* The begin of the arguments that PyTorch puts behind the name; NULL: it puts none. */
@@ -53,7 +52,7 @@ kprof_torch_range kprof_torch_read(const char *range)
         out.kind = KPROF_TORCH_BACKWARD;
     else if (colons && colons > name && colons < name + out.length && !memchr(name, ' ', out.length))
         out.kind = KPROF_TORCH_OPERATOR;
-    else if (is_module || (arguments && strncmp(range, "ProfilerStep#", 13) != 0))
+    else if (is_module || (arguments && !kprof_begins_with(range, "ProfilerStep#")))
         out.kind = KPROF_TORCH_MODULE;
     const char *sequence = strstr(range, SEQUENCE);
     if (sequence && isdigit((unsigned char)sequence[sizeof SEQUENCE - 1])) {

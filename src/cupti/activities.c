@@ -335,7 +335,7 @@ static int64_t find_call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
     const char *known = NULL;
     if (activities.cupti->cuptiGetCallbackName(domain, id, &known) != CUPTI_SUCCESS || !known)
         return name("unknown call");
-    snprintf(text, sizeof text, "%s", known + (strncmp(known, "__cudaLaunch", strlen("__cudaLaunch")) == 0 ? 2 : 0));
+    snprintf(text, sizeof text, "%s", known + (kprof_begins_with(known, "__cudaLaunch") ? 2 : 0));
     cut_version(text);
     return name(text);
 }

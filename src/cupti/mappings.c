@@ -70,7 +70,7 @@ bool kprof_mappings_general(const void *address, size_t size_bytes)
 static bool is_named(const char *line, const void *user)
 {
     const char *path = strpbrk(line, "/[");
-    return path && strncmp(path, user, strlen(user)) == 0;
+    return path && kprof_begins_with(path, user);
 }
 
 bool kprof_mappings_named(const char *beginning)

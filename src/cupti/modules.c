@@ -14,9 +14,8 @@
 /* In a symbol's st_other: a kernel, of whatever binding; those in anonymous namespaces are local. Not all compilers set
  * it: what is global and has none may be a kernel, or a function that kernels call. */
 #define ENTRY_FLAG 0x10
-/* The section of a kernel's attributes is called so, with its name behind it. Each has a byte for its format, one that
- * says which it is, and two for its value or, in the last format, the size of the value that follows. */
-#define ATTRIBUTES ".nv.info."
+/* The attributes of a kernel are in the section ".nv.info.KERNEL". Each has a byte for its format, one that says which
+ * attribute it is, and two for its value or, in the last format, for the size of the value that follows. */
 enum { FORMAT_BYTE = 2, FORMAT_VALUE = 3, FORMAT_SIZED = 4, NUM_BARRIERS = 0x4c, MOST_BARRIERS = 16 };
 
 typedef struct cubin_kernel {
@@ -128,7 +127,7 @@ static bool may_be_kernel(const cubin_view *view, const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
            (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL || (symbol->st_other & ENTRY_FLAG)) &&
-           strncmp(section_name(view, symbol->st_shndx), ".text.", 6) == 0;
+           kprof_begins_with(section_name(view, symbol->st_shndx), ".text.");
 }
 
 /* Strings of the compiler's own making, such as printf formats, are in the same sections and never written. */
@@ -136,7 +135,7 @@ static bool is_variable(const cubin_view *view, const Elf64_Sym *symbol, const c
 {
     const char *section = section_name(view, symbol->st_shndx);
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size > 0 && name[0] != '$' &&
-           strncmp(name, "__unnamed_", 10) != 0 &&
+           !kprof_begins_with(name, "__unnamed_") &&
            (strcmp(section, ".nv.global") == 0 || strcmp(section, ".nv.global.init") == 0);
 }
 
@@ -192,8 +191,7 @@ static bool outweighs(const char *first, const char *second)
  * and its streams and events are gone by then: a replay does the same again and leaves nothing behind. */
 static void note_call(cubin_kernel *kernel, const char *callee)
 {
-    static const char device_runtime[] = "__cuda_syscall_cnpv2";
-    if (strncmp(callee, device_runtime, sizeof device_runtime - 1) == 0)
+    if (kprof_begins_with(callee, "__cuda_syscall_cnpv2"))
         kernel->launches = true;
     else if (!outweighs(kernel->side_effect, callee))
         kernel->side_effect = keep_text(callee);
@@ -240,8 +238,8 @@ static void read_section(const cubin_view *view, size_t index, cubin_record *rec
 {
     const Elf64_Shdr section = section_at(view, index);
     const char *name = section_name(view, index);
-    const bool is_info = strncmp(name, ATTRIBUTES, strlen(ATTRIBUTES)) == 0;
-    cubin_kernel *kernel = is_info ? find_kernel(record, name + strlen(ATTRIBUTES)) : NULL;
+    const char *described = kprof_after(name, ".nv.info.");
+    cubin_kernel *kernel = described ? find_kernel(record, described) : NULL;
     if (kernel)
         read_attributes(view, &section, kernel);
     else if (strcmp(name, ".nv.callgraph") == 0)

@@ -49,7 +49,7 @@ static bool can_run(long id)
 {
     char line[512];
     const char *name_end = read_line(id, "stat", line) ? strrchr(line, ')') : NULL;
-    return name_end && strncmp(name_end, ") R", 3) == 0;
+    return name_end && kprof_begins_with(name_end, ") R");
 }
 
 /* False when memory runs out. */

@@ -31,7 +31,7 @@ static const char *copy(const explainer *by, const char *text)
 static bool is_called(const char *name, const char *word)
 {
     const char *rest = kprof_after_words(name, word);
-    return rest && (*rest == '\0' || strncmp(rest, " (", 2) == 0);
+    return rest && (*rest == '\0' || kprof_begins_with(rest, " ("));
 }
 
 /* Is the word the label of a value, or in a table that and the heading of its column, as pages part them? */
@@ -39,7 +39,7 @@ static bool is_value_called(const char *label, const char *column, const char *w
 {
     const char *rest = column ? kprof_after_words(word, label) : NULL;
     return is_called(label, word) ||
-           (rest && (strncmp(rest, ", ", 2) == 0 || strncmp(rest, ": ", 2) == 0) && is_called(column, rest + 2));
+           (rest && (kprof_begins_with(rest, ", ") || kprof_begins_with(rest, ": ")) && is_called(column, rest + 2));
 }
 
 static bool is_meant(const explainer *by, const char *name)
@@ -461,7 +461,7 @@ static void explain_made_number(explainer *by, const kprof_made_number *number)
     kprof_explanation *out = by->out;
     kprof_strbuf help = KPROF_STRBUF_INIT;
     const char *before = " such as ";
-    const bool is_of_samples = strncmp(number->name, "timeline__", strlen("timeline__")) == 0;
+    const bool is_of_samples = kprof_begins_with(number->name, "timeline__");
     kprof_strbuf_puts(&help, "The report computes it, for findings");
     for (size_t i = 0; i < by->catalog->finding_count; i++) {
         const kprof_finding *finding = &by->catalog->findings[i];
@@ -494,7 +494,7 @@ static kprof_status explain_metric(explainer *by, const char *word)
     const kprof_launch_metric *launch = kprof_launch_metric_find(out->metric);
     const bool is_of_chip = by->host && !launch && !out->formula && kprof_host_has_metric(by->host, out->metric);
     by->is_base = out->metric[kprof_metric_base_length(out->metric)] == '\0' && !launch && !out->formula &&
-                  strncmp(out->metric, "derived__", 9) != 0;
+                  !kprof_begins_with(out->metric, "derived__");
     split_name(by);
     kprof_status status = KPROF_OK;
     if (launch) {

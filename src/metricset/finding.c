@@ -188,9 +188,9 @@ kprof_text_part kprof_finding_text_part(const kprof_finding *finding, const char
                            finding->values[part.local - finding->threshold_count].pick != KPROF_PICK_NONE;
     if (end == close)
         part.kind = KPROF_PART_NUMBER;
-    else if (is_picked && strncmp(end, ".name}", 6) == 0)
+    else if (is_picked && kprof_begins_with(end, ".name}"))
         part.kind = KPROF_PART_NAME;
-    else if (is_picked && strncmp(end, ".text}", 6) == 0)
+    else if (is_picked && kprof_begins_with(end, ".text}"))
         part.kind = KPROF_PART_OPTION_TEXT;
     return part;
 }

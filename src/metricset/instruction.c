@@ -209,16 +209,10 @@ size_t kprof_instruction_passes(const kprof_instruction_wish *wish)
     return (size_t)(wish->counters.count > 0) + wish->samples;
 }
 
-static const char *after(const char *word, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-    return strncmp(word, prefix, length) == 0 ? word + length : NULL;
-}
-
 /* The number of the group that the word names, or -1. */
 static int find_group(const char *word)
 {
-    const char *name = after(word, "group:");
+    const char *name = kprof_after(word, "group:");
     for (size_t i = 0; name && i < COUNT_OF(groups); i++)
         if (strcmp(groups[i], name) == 0)
             return (int)i;
@@ -234,18 +228,18 @@ static const kprof_instruction_metric *find_plain(const char *word)
 
 const kprof_instruction_metric *kprof_instruction_of_word(const char *word)
 {
-    const char *name = after(word, KPROF_INSTRUCTION_PREFIX);
+    const char *name = kprof_after(word, KPROF_INSTRUCTION_PREFIX);
     return name ? kprof_instruction_metric_find(name) : find_plain(word);
 }
 
 bool kprof_instruction_is_word(const char *word)
 {
-    return after(word, KPROF_INSTRUCTION_PREFIX) || find_group(word) >= 0 || find_plain(word);
+    return kprof_begins_with(word, KPROF_INSTRUCTION_PREFIX) || find_group(word) >= 0 || find_plain(word);
 }
 
 bool kprof_instruction_is_of_launch(const char *name)
 {
-    return after(name, KPROF_SAMPLE_PREFIX) && !after(name, KPROF_STALL_PREFIX);
+    return kprof_begins_with(name, KPROF_SAMPLE_PREFIX) && !kprof_begins_with(name, KPROF_STALL_PREFIX);
 }
 
 static void select_group(int group, kprof_strlist *out)
@@ -280,13 +274,13 @@ static kprof_status fail_unknown(kprof_host *host, const char *name)
 /* Any counter of patched code that the chip has for whole kernels. */
 static bool is_further_counter(kprof_host *host, const char *name)
 {
-    return after(name, "smsp__sass_") && !after(name, "smsp__sass_average_") &&
+    return kprof_begins_with(name, "smsp__sass_") && !kprof_begins_with(name, "smsp__sass_average_") &&
            name[kprof_metric_base_length(name)] == '\0' && kprof_host_has_metric(host, name);
 }
 
 kprof_status kprof_instruction_select(kprof_host *host, const char *word, kprof_strlist *out)
 {
-    const char *name = after(word, KPROF_INSTRUCTION_PREFIX);
+    const char *name = kprof_after(word, KPROF_INSTRUCTION_PREFIX);
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
     const int group = find_group(word);
     if (group >= 0) {
@@ -304,7 +298,7 @@ kprof_status kprof_instruction_select(kprof_host *host, const char *word, kprof_
 
 void kprof_instruction_wish_add(kprof_host *host, const char *word, kprof_instruction_wish *out)
 {
-    const char *name = after(word, KPROF_INSTRUCTION_PREFIX);
+    const char *name = kprof_after(word, KPROF_INSTRUCTION_PREFIX);
     const kprof_instruction_metric *row = kprof_instruction_of_word(word);
     const char *const own[] = {row ? row->name : name, NULL};
     const char *const *needs = !row || row->kind == KPROF_INSTRUCTION_COUNTER ? own : row->needs;

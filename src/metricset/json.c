@@ -98,7 +98,7 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
         return kprof_json_fail(place, "holds a zero byte");
     /* A zero byte would end a string of C. Backslashes stand in strings only: no parsing finds what they escape. */
     const char *zero = strchr(text, '\\');
-    while (zero && strncmp(zero, "\\u0000", 6) != 0)
+    while (zero && !kprof_begins_with(zero, "\\u0000"))
         zero = zero[1] ? strchr(zero + 2, '\\') : NULL;
     if (zero)
         return fail_at(place, text, zero, "\\u0000 cannot stand in a text");

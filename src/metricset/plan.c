@@ -145,11 +145,11 @@ kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_sel
 static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist *list, const kprof_selection *of,
                                const char *word)
 {
-    const bool is_metric = list == &of->metrics, is_group = strncmp(word, "group:", 6) == 0;
+    const bool is_metric = list == &of->metrics;
     const kprof_alias *alias = is_metric ? kprof_catalog_find_alias(catalog, word) : NULL;
-    const char *name = is_group ? word + 6 : word;
+    const char *group = kprof_after(word, "group:"), *name = group ? group : word;
     if ((list == &of->sets && kprof_catalog_find_set(catalog, name) < catalog->set_count) ||
-        ((list == &of->sections || is_group) && kprof_catalog_section_id(catalog, name)) || kprof_regex_pattern(word) ||
+        ((list == &of->sections || group) && kprof_catalog_section_id(catalog, name)) || kprof_regex_pattern(word) ||
         (alias && alias->item.choice_count > 0) || kprof_launch_metric_find(word) || kprof_instruction_is_word(word))
         return NULL;
     return kprof_catalog_why_not(catalog, name);

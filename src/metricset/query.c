@@ -8,8 +8,8 @@
 
 const char *kprof_metric_unit(const char *name, const char *unit)
 {
-    static const char stalled[] = "smsp__average_warps_issue_stalled_";
-    const bool is_time = unit && strcmp(unit, "inst") == 0 && strncmp(name, stalled, strlen(stalled)) == 0;
+    const bool is_time =
+        unit && strcmp(unit, "inst") == 0 && kprof_begins_with(name, "smsp__average_warps_issue_stalled_");
     const bool is_count = unit && strcmp(unit, "cycle") == 0 && strcmp(name, "sm__icc_requests.sum") == 0;
     return is_time ? "cycle" : is_count ? "request" : unit;
 }

@@ -474,11 +474,9 @@ static kprof_status select_name(const kprof_catalog *catalog, kprof_host *host, 
     return status;
 }
 
-static const char breakdown[] = "breakdown:", group[] = "group:";
-
 bool kprof_is_group(const char *word)
 {
-    return strncmp(word, breakdown, sizeof(breakdown) - 1) == 0 || strncmp(word, group, sizeof(group) - 1) == 0;
+    return kprof_begins_with(word, "breakdown:") || kprof_begins_with(word, "group:");
 }
 
 /* Some names of ncu's are aliases for a value of the launch too. */
@@ -496,10 +494,11 @@ kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host
         return select_regex(host, word, out);
     if (kprof_instruction_is_word(word))
         return select_instruction(catalog, host, word, out);
-    if (strncmp(word, breakdown, sizeof(breakdown) - 1) == 0)
-        return select_breakdown(catalog, host, word + sizeof(breakdown) - 1, out);
-    if (strncmp(word, group, sizeof(group) - 1) == 0)
-        return select_group(catalog, host, word + sizeof(group) - 1, out);
+    const char *name = kprof_after(word, "breakdown:"), *section = kprof_after(word, "group:");
+    if (name)
+        return select_breakdown(catalog, host, name, out);
+    if (section)
+        return select_group(catalog, host, section, out);
     if (kprof_launch_metric_find(word)) {
         kprof_strlist_add_unique(out, word);
         return KPROF_OK;
