@@ -242,7 +242,8 @@ FROM temp.first_call c WHERE c.process_id=work.process_id AND c.correlation=work
 
 # MEMORY
 SELECT json_object('ph', 'C', 'name', 'allocated ' || n.text || ' memory', 'pid', $GPU, 'tid', 0, 'ts',
-$TIME{time_ns}, 'args', json_object('MB', round(level/1e6, 3))) FROM temp.memory_level JOIN trace_name n ON n.id=memory_id
+$TIME{time_ns}, 'args', json_object('MB', round(level/1e6, 3))) FROM temp.memory_level JOIN trace_name n ON
+n.id=memory_id
 
 # QUEUE_DEPTH
 WITH $WORK, steps AS (SELECT process_id, device, c.start_ns AS start_ns, 1 AS d FROM work CROSS JOIN temp.first_call c
