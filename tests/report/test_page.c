@@ -203,7 +203,7 @@ static void emit_launches(kprof_emitter *emitter, kprof_output *out)
     kprof_model_walk walk = {reports[0], &model, NULL, true};
     emitter->ops->page_begin(emitter);
     emitter->ops->launches_begin(emitter);
-    assert_int_equal(kprof_model_joined_launches(&walk, emit_launch, &page), KPROF_OK);
+    assert_int_equal(kprof_model_joined_launches(&walk, (kprof_model_parts){0}, emit_launch, &page), KPROF_OK);
     emitter->ops->launches_end(emitter);
     emitter->ops->page_end(emitter);
     assert_int_equal(out->length, 0);

@@ -83,7 +83,7 @@ static void walk(const kprof_filter_spec *filter, walk_result *result)
     assert_int_equal(kprof_model_load(report, &model), KPROF_OK);
     *result = (walk_result){.model = &model};
     kprof_model_walk how = {report, &model, filter, true};
-    assert_int_equal(kprof_model_joined_launches(&how, note_launch, result), KPROF_OK);
+    assert_int_equal(kprof_model_joined_launches(&how, (kprof_model_parts){0}, note_launch, result), KPROF_OK);
     kprof_model_free(&model);
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }

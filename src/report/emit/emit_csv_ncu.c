@@ -269,12 +269,6 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_csv_end_row(csv);
 }
 
-static void ncu_table(kprof_emitter *emitter, const kprof_emit_table *table)
-{
-    if (emitter->options->with_tables)
-        kprof_emit_cells(emitter, table);
-}
-
 /* Rows of a roofline are cells of the section's body. */
 static void put_roofline_row(void *user, const kprof_ncu_row *row)
 {
@@ -295,9 +289,7 @@ static void put_roofline_row(void *user, const kprof_ncu_row *row)
 static void ncu_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     ncu_emitter *ncu = (ncu_emitter *)emitter;
-    const kprof_ncu_writer to = {emitter, ncu->launch, put_roofline_row, ncu};
-    for (size_t i = 0; emitter->options->with_tables && i < count; i++)
-        kprof_ncu_rooflines(&to, &rooflines[i]);
+    kprof_ncu_rooflines(&(kprof_ncu_writer){emitter, ncu->launch, put_roofline_row, ncu}, rooflines, count);
 }
 
 static void ncu_section_begin(kprof_emitter *emitter, const kprof_section *section)
@@ -407,7 +399,7 @@ const kprof_emitter_ops kprof_emit_csv_ncu = {
     .launch_begin = ncu_launch_begin,
     .metric = ncu_metric,
     .finding = ncu_finding,
-    .table = ncu_table,
+    .table = kprof_ncu_table,
     .section_begin = ncu_section_begin,
     .rooflines = ncu_rooflines,
     .launch_end = ncu_launch_end,

@@ -356,14 +356,9 @@ static void html_section_begin(kprof_emitter *emitter, const kprof_section *sect
                        {"tables", cJSON_CreateArray()}, {"rooflines", cJSON_CreateArray()});
 }
 
-static cJSON *list_of(const cJSON *object, const char *key)
-{
-    return object ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
-}
-
 static void html_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
-    cJSON *section = of(emitter)->section, *item = section ? append_object(list_of(section, "items")) : NULL;
+    cJSON *section = of(emitter)->section, *item = section ? append_object(member(section, "items")) : NULL;
     add_place(of(emitter), item, "metric", metric);
     if (item)
         add_text(item, "label", metric->label);
@@ -373,7 +368,7 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     html_emitter *html = of(emitter);
     const kprof_table *shape_of = table->table;
-    cJSON *object = html->section ? append_object(list_of(html->section, "tables")) : NULL;
+    cJSON *object = html->section ? append_object(member(html->section, "tables")) : NULL;
     cJSON *rows = object ? cJSON_CreateArray() : NULL;
     if (object)
         KPROF_JSON_ADD(object, {"columns", kprof_json_columns(shape_of)}, {"rows", rows}, {"id", text_of(shape_of->id)},
@@ -391,7 +386,7 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
 /* A roofline and its points are objects whose members are numbers of metrics. */
 static void show_roofline(html_emitter *html, const kprof_emit_roofline *roofline)
 {
-    cJSON *object = html->section ? append_object(list_of(html->section, "rooflines")) : NULL;
+    cJSON *object = html->section ? append_object(member(html->section, "rooflines")) : NULL;
     cJSON *points = object ? add_array(object, "points") : NULL;
     if (object)
         KPROF_JSON_ADD(object, {"id", text_of(roofline->id)}, {"label", text_of(roofline->label)});

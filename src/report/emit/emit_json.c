@@ -315,11 +315,6 @@ static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
                           {"caused_at", *line->caused_at ? text_of(line->caused_at) : NULL}));
 }
 
-static cJSON *member(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static void json_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     json_emitter *json = of(emitter);

@@ -156,12 +156,6 @@ static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     add_row(of(emitter), in_sections ? metric->label : metric->name, kprof_ncu_base_unit(metric), metric->value);
 }
 
-static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
-{
-    if (emitter->options->with_tables)
-        kprof_emit_cells(emitter, table);
-}
-
 static void put_roofline_row(void *user, const kprof_ncu_row *row)
 {
     add_row(user, row->label, row->unit, row->value);
@@ -169,9 +163,7 @@ static void put_roofline_row(void *user, const kprof_ncu_row *row)
 
 static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
-    const kprof_ncu_writer to = {emitter, of(emitter)->launch, put_roofline_row, emitter};
-    for (size_t i = 0; emitter->options->with_tables && i < count; i++)
-        kprof_ncu_rooflines(&to, &rooflines[i]);
+    kprof_ncu_rooflines(&(kprof_ncu_writer){emitter, of(emitter)->launch, put_roofline_row, emitter}, rooflines, count);
 }
 
 /* Break lines between words, and set all but the first below it. */
@@ -283,7 +275,7 @@ const kprof_emitter_ops kprof_emit_text_ncu = {
     .launch_begin = text_launch_begin,
     .section_begin = text_section_begin,
     .metric = text_metric,
-    .table = text_table,
+    .table = kprof_ncu_table,
     .rooflines = text_rooflines,
     .finding = text_finding,
     .section_end = text_section_end,

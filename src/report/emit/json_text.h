@@ -67,6 +67,11 @@ static inline void add_text(cJSON *object, const char *key, const char *text)
     add(object, key, text_of(text));
 }
 
+static inline cJSON *member(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
 static inline cJSON *add_array(cJSON *object, const char *key)
 {
     cJSON *array = cJSON_CreateArray();

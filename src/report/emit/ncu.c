@@ -177,9 +177,17 @@ static void put_level(const kprof_ncu_writer *to, const kprof_emit_roofline *roo
     }
 }
 
-void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline)
+void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *rooflines, size_t count)
 {
-    for (int is_roof = 1; is_roof >= 0; is_roof--)
-        for (size_t i = 0; i < roofline->point_count; i++)
-            put_level(to, roofline, &roofline->points[i], is_roof != 0);
+    for (size_t i = 0; i < count && to->emitter->options->with_tables; i++)
+        for (size_t k = 0; k < 2 * rooflines[i].point_count; k++) {
+            const bool is_roof = k < rooflines[i].point_count;
+            put_level(to, &rooflines[i], &rooflines[i].points[k % rooflines[i].point_count], is_roof);
+        }
+}
+
+void kprof_ncu_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    if (emitter->options->with_tables)
+        kprof_emit_cells(emitter, table);
 }

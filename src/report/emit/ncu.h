@@ -31,4 +31,6 @@ typedef struct kprof_ncu_writer {
     void *user;
 } kprof_ncu_writer;
 
-void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *roofline);
+/* Where the options ask for tables: the rows of rooflines, and the cells of a table. */
+void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *rooflines, size_t count);
+void kprof_ncu_table(kprof_emitter *emitter, const kprof_emit_table *table);

@@ -131,24 +131,21 @@ typedef struct kprof_model_walk {
 } kprof_model_walk;
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
 
-/* As kprof_model_launches, always with values; but multiplexed launches of one process, device, kernel and shape are
- * handed over as one, in the place of the first. Its `samples`, `reason`, `measured` and passes are those of its
+/* As kprof_model_launches, always with values; but multiplexed launches of one process, device, kernel, shape and part
+ * are handed over as one, in the place of the first. Its `samples`, `reason`, `measured` and passes are those of its
  * samples; all else is the first launch's. A report of more than KPROF_SAMPLE_GROUPS_MAX such kernels and shapes has
  * the launches of further ones visited one by one. BAD_REPORT, before anything is visited, when the values of all
  * launches are more than a file of this size can be about. */
 #define KPROF_SAMPLES_MAX       1024
 #define KPROF_SAMPLE_GROUPS_MAX 16384
-kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
-                                         void *user) KPROF_MUST_CHECK;
-/* The same, but this joins only launches of one part: of one line of code, or in one NVTX range. `part` returns the
- * name of a launch's part, which is to be freed. Each part has all samples of its kernel and shape, since a sample may
- * belong to several parts. */
+/* Returns the name of a launch's part, such as one line of code, or an NVTX range, which is to be freed. Each part has
+ * all samples of its kernel and shape, since a sample may belong to several parts. */
 typedef char *kprof_model_part(const void *of, const kprof_model_launch *launch);
 typedef struct kprof_model_parts {
     kprof_model_part *part; /* NULL: there is one */
     const void *of;
 } kprof_model_parts;
-kprof_status kprof_model_parted_launches(const kprof_model_walk *walk, kprof_model_parts parts,
+kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_parts parts,
                                          kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
 
 /* Counts the values that a page is about to read of one or two reports, so that no small file asks for minutes. */

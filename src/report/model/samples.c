@@ -285,12 +285,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     return status;
 }
 
-kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
-{
-    return kprof_model_parted_launches(walk, (kprof_model_parts){0}, visit, user);
-}
-
-kprof_status kprof_model_parted_launches(const kprof_model_walk *walk, kprof_model_parts parts,
+kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_parts parts,
                                          kprof_model_visit *visit, void *user)
 {
     sample_walker walker = {

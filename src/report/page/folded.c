@@ -138,7 +138,7 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
     if (report->status == KPROF_OK && into.stacks.stack_count != model.stack_count) /* it has changed meanwhile */
         status = kprof_store_damaged(report, "stack");
     if (status == KPROF_OK)
-        status = kprof_model_parted_launches(&(kprof_model_walk){report, &model, filter, true},
+        status = kprof_model_joined_launches(&(kprof_model_walk){report, &model, filter, true},
                                              (kprof_model_parts){name_stack, NULL}, count_launch, &into);
     KPROF_THEN(status, print_lines(&into, out));
     free(into.times);

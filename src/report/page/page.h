@@ -130,7 +130,7 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
  * there are conditions: UNKNOWN_NAME when the report does not have a metric, USAGE for a unit that is not the metric's,
  * NO_MATCH when no launch meets them; each with a message. */
 kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
-/* The same, as kprof_model_parted_launches does. */
+/* The same, for each part. */
 kprof_status kprof_page_walk_parts(const kprof_page_context *context, kprof_model_parts parts, kprof_model_visit *visit,
                                    void *user) KPROF_MUST_CHECK;
 

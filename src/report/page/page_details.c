@@ -52,19 +52,14 @@ static bool has_section(const kprof_model_chip *chip, const char *id)
 /* Does the report have one of the finding's sections? */
 static bool has_place(const kprof_model_chip *chip, const kprof_finding *finding)
 {
-    char *const *id = finding->sections;
-    while (*id && !has_section(chip, *id))
-        id++;
-    return *id != NULL;
+    return KPROF_ANY(i, kprof_strings_count(finding->sections), has_section(chip, finding->sections[i]));
 }
 
 /* Return the first of a finding's sections that the page shows; NULL: it shows none of them. */
 static const char *place_of(const kprof_view_chip *chip, const kprof_finding *finding)
 {
-    char *const *place = finding->sections;
-    while (*place && !find_section(chip, *place))
-        place++;
-    return *place;
+    char *const *ids = finding->sections;
+    return ids[KPROF_FIND(i, kprof_strings_count(ids), find_section(chip, ids[i]))];
 }
 
 /* Show the findings of a section; for NULL, those that belong to no section on the page. */

@@ -100,13 +100,13 @@ kprof_status kprof_page_walk_parts(const kprof_page_context *context, kprof_mode
     const kprof_print_options *options = context->options;
     kprof_model_walk walk = {report->file, &report->model, options->filter, true};
     if (options->condition_count == 0)
-        return kprof_model_parted_launches(&walk, parts, visit, user);
+        return kprof_model_joined_launches(&walk, parts, visit, user);
     filtered_walk filtered = {.model = &report->model, .visit = visit, .user = user};
     filtered.conditions = kprof_calloc(options->condition_count, sizeof *filtered.conditions);
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < options->condition_count && status == KPROF_OK; i++)
         status = bind(&report->model, &options->conditions[i], &filtered.conditions[filtered.count++]);
-    KPROF_THEN(status, kprof_model_parted_launches(&walk, parts, visit_if_met, &filtered));
+    KPROF_THEN(status, kprof_model_joined_launches(&walk, parts, visit_if_met, &filtered));
     if (status == KPROF_OK && filtered.taken == 0)
         status = fail_no_match(&filtered);
     free(filtered.conditions);
