@@ -1,4 +1,4 @@
-/* Finds what stands for the aliases of conditions among the metrics of reports. */
+/* Finds the metrics of reports that the aliases of conditions stand for. */
 #include "cli/aliases.h"
 #include "cli/paths.h"
 #include "core/log.h"

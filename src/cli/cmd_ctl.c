@@ -42,7 +42,7 @@ typedef struct targets {
     kprof_status missing; /* the first word of kprof ctl status that names no run; OK: there is none */
 } targets;
 
-/* The session directory of a process under kprof, as its environment tells. Caller frees; NULL: it has none to tell. */
+/* Return the session directory of a process under kprof, from its environment. Caller frees; NULL: there is none. */
 static char *session_of(long pid)
 {
     KPROF_AUTO_FREE char *variable = NULL;
@@ -57,7 +57,7 @@ static char *session_of(long pid)
     return found;
 }
 
-/* The same of a child of the process, which is a kprof then. */
+/* Return the session directory of a child of the process, which is then a kprof. */
 static char *session_of_child(long pid)
 {
     char path[96], *found = NULL;
@@ -101,7 +101,8 @@ static void add_options(const kprof_options *options, kprof_strlist *out)
     add_each("--section", &selection->sections, out);
     add_each("--metrics", &selection->metrics, out);
     if (options->export_path) {
-        /* The other kprof may have another current folder. It expands placeholders, which names of folders are not. */
+        /* The other kprof may have another current folder. It expands placeholders: a folder's name must not look like
+         * one. */
         char folder[PATH_MAX];
         KPROF_AUTO(kprof_strbuf) whole = KPROF_STRBUF_INIT;
         if (options->export_path[0] != '/')
@@ -136,7 +137,8 @@ static target *find_run(char *dir, targets *out)
     return added;
 }
 
-/* A word is the id of a process of the application, or of kprof, which stands for all, or the session directory. */
+/* A word is the id of a process of the application, the id of its kprof, which stands for all, or the session
+ * directory. */
 static kprof_status read_target(const char *word, targets *out)
 {
     char *end;
@@ -154,7 +156,7 @@ static kprof_status read_target(const char *word, targets *out)
     return KPROF_OK;
 }
 
-/* Connect, also where this process is stopped and goes on meanwhile. */
+/* Connect, even if somebody stops and continues this process meanwhile. */
 static bool reach(int fd, const struct sockaddr_un *address)
 {
     int result;
@@ -252,7 +254,7 @@ static void list_run(const char *dir)
     kprof_strlist_free(&to.words);
 }
 
-/* None was named: there is one, or none is changed. */
+/* The line names no run: take the only one, or change none. */
 static kprof_status choose_only(const kprof_strlist *live, targets *out)
 {
     const bool is_clear = live->count == 1 || asks_status(out->options);

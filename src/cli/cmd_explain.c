@@ -1,5 +1,5 @@
-/* kprof explain: what a metric, a section or a finding is, in words, and who has it. No GPU is needed, and without CUDA
- * it tells what the set files know. */
+/* kprof explain: tells in words what a metric, a section or a finding is, and which sets and sections have it. It needs
+ * no GPU, and without CUDA it tells what the set files know. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
@@ -218,7 +218,7 @@ static kprof_status explain_word(explainer *explain, const char *word, asked of,
     return status;
 }
 
-/* Explain each word that is known. Tell of each of the others; the status is that of the last of these. */
+/* Explain each word that kprof knows, and log each other one. Return the status of the last unknown word. */
 static kprof_status explain_all(const kprof_strlist *words, const char *chip, answers *out)
 {
     asked of = {.chip = chip};

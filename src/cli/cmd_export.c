@@ -98,7 +98,7 @@ static kprof_status open_file(const kprof_options *options, sink *to)
     return status;
 }
 
-/* Give the whole file its name. Without -f it takes nobody's place, not even that of a file made meanwhile. */
+/* Give the whole file its name. Without -f it replaces no file, not even one that was made meanwhile. */
 static kprof_status put_in_place(const kprof_options *options, const sink *to)
 {
     int rc = -1;
@@ -155,7 +155,8 @@ static kprof_status print(const kprof_options *options, kprof_report *report, FI
     return kprof_report_print(&report, 1, &how, out);
 }
 
-/* Start duckdb with `out` as its stdout; *in is to be written to. It does not inherit that kprof ignores signals. */
+/* Start duckdb with `out` as its stdout; the caller writes to *in. duckdb does not ignore the signals that kprof
+ * ignores. */
 static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
 {
     int ends[2];
@@ -215,7 +216,7 @@ static kprof_status write_nsys(const kprof_options *options, kprof_report *repor
     KPROF_AUTO_FREE char *path = options->export_path ? kprof_strdup(options->export_path)
                                                       : kprof_strprintf("%.*s.sqlite", (int)length, options->argument);
     to.path = path;
-    if (is_special(path)) /* a pipe without a reader would be waited for */
+    if (is_special(path)) /* kprof would wait for a reader of a pipe */
         return kprof_fail(KPROF_USAGE, "-o %s: --to nsys-sqlite writes a regular file", path);
     kprof_status status = open_file(options, &to);
     KPROF_THEN(status, kprof_report_write_nsys(report, to.draft));

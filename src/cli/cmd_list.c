@@ -290,7 +290,7 @@ int kprof_cmd_list(const kprof_options *options)
                                                    {0}};
     KPROF_AUTO(kprof_listing) listing = {.columns = columns};
     kprof_chips chips = {0};
-    /* Chips are checked first: not every list is about them. */
+    /* Check the chips first, since not every list looks at them. */
     kprof_status status = options->chips.count > 0 ? kprof_chips_named(options, &chips) : KPROF_OK;
     kprof_strlist_free(&chips.names);
     for (const struct list_row *row = lists; row < LISTS_END && status == KPROF_OK; row++) {

@@ -69,7 +69,7 @@ static bool is_trace(const profile *run)
     return run->options->command->mask == KPROF_IN(trace);
 }
 
-/* NVTX has one tool. One that the user has set up stays; `run->nvtx` tells whether kprof is it. */
+/* NVTX takes one tool. If the user has set one up, it stays; `run->nvtx` tells whether kprof is the tool. */
 static kprof_status settle_nvtx(profile *run)
 {
     const kprof_filter_spec *filter = &run->options->filter;
@@ -105,7 +105,7 @@ static kprof_status check_application(const kprof_options *options)
     return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 
-/* Is a run of the application measured? A trace has none, nor a census alone. */
+/* Does kprof measure a run of the application? Not in a trace, and not in a census alone. */
 static bool measures(const profile *run)
 {
     return !is_trace(run) && (!run->options->census || run->options->is_measured);
@@ -229,7 +229,7 @@ static kprof_status open_session(profile *run)
     return status;
 }
 
-/* CUPTI records no kernel, whose times a census has, while samples of instructions are enabled. */
+/* A census needs the times of kernels, and CUPTI records no kernel while samples of instructions are enabled. */
 static bool measures_beside(const profile *run)
 {
     return run->options->measures_beside && !run->plans.instructions.samples;
@@ -287,7 +287,7 @@ static kprof_status start_application(profile *run)
     return status == KPROF_OK ? kprof_child_start(&run->child, run->options->application[0]) : status;
 }
 
-/* Somebody wants the whole to end, even if this run of the application does so in its own way. */
+/* Note that somebody wants the whole to end, whatever this run of the application makes of the signal. */
 static void note_interruption(profile *run)
 {
     const int number = run->child.arrived;
@@ -385,7 +385,7 @@ static void tell_samples(const profile *run)
     const kprof_report_counts *counts = &run->outcome.counts;
     const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
     if (of_ranges && counts->samples == counts->multiplexed && counts->incomplete == 0)
-        return; /* each range has all passes, and so has one */
+        return; /* each range had all passes: there is nothing to tell */
     kprof_log(KPROF_LOG_INFO, "%llu of the %s %s multiplexed: %llu sample%s, each with the passes of several %s",
               (unsigned long long)counts->multiplexed, of_ranges ? "ranges" : "launches",
               counts->multiplexed == 1 ? "is" : "are", (unsigned long long)counts->samples,
@@ -478,7 +478,7 @@ static void dispose(profile *run, bool started)
 /* Shapes that have less than this share of the chosen kernels' time are not worth another run of the program. */
 #define LITTLE_TIME 0.01
 
-/* Tell what the run of the census has measured; true when all that matters. */
+/* Tell what the run with the census has measured. True when it has measured all that matters. */
 static bool has_measured(const kprof_census_choice *choice)
 {
     const char *those = choice->chosen.count == 1 ? "it" : "them";
@@ -587,7 +587,7 @@ typedef struct share_reports {
     off_t input; /* where standard input begins; -1: nobody can go back there */
 } share_reports;
 
-/* Run the application for one share; the report of it is closed. */
+/* Run the application for one share, and close its report. */
 static kprof_status run_share(profile *run, share_reports *reports)
 {
     const size_t number = reports->paths.count;
@@ -707,7 +707,7 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     return status;
 }
 
-/* Run the application for each share, and join what came of it. How the first run ended is how the application did. */
+/* Run the application for each share, and join the reports. The first run tells how the application ended. */
 static kprof_status run_all_shares(profile *run)
 {
     share_reports reports = {.parent = run->options->buffers_in_memory ? "/dev/shm" : kprof_sessions_folder(),
@@ -775,7 +775,7 @@ static kprof_status profile_application(profile *run)
     return KPROF_OK;
 }
 
-/* Scripts look for this failure where ncu tells it, also when it is found before the application starts. */
+/* Scripts look for this failure where ncu prints it, even if kprof finds it before the application starts. */
 static void tell_permission_as_ncu(profile *run)
 {
     const kprof_destination to = kprof_route_profile(run->options, isatty(STDOUT_FILENO)).as_ncu;
@@ -797,7 +797,7 @@ int kprof_cmd_profile(const kprof_options *options)
     int code = status == KPROF_OK ? kprof_outcome_exit_code(&run.outcome) : kprof_status_exit_code(status);
     dispose(&run, status == KPROF_OK);
     if (code == kprof_status_exit_code(KPROF_NO_GPU) || code == kprof_status_exit_code(KPROF_NO_PERMISSION) ||
-        code == kprof_status_exit_code(KPROF_COUNTERS_BUSY)) /* the machine may be at fault, and not the line */
+        code == kprof_status_exit_code(KPROF_COUNTERS_BUSY)) /* the machine may be at fault, not the command line */
         kprof_log(KPROF_LOG_INFO, "kprof doctor tells what is wrong with this machine");
     return code;
 }

@@ -1,4 +1,5 @@
-/* kprof recover: make a report of what the processes of a run wrote whose kprof was killed, or could not store it. */
+/* kprof recover: makes a report of what the processes of a run wrote, if its kprof was killed or could not store
+ * that. */
 #include "cli/begin.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
@@ -80,8 +81,7 @@ static bool is_own_unfinished(const recovery *run, const char *path)
     return is_known(run, path) && kprof_report_is_unfinished(path);
 }
 
-/* Is it a report that the run itself has left: one that it began and never finished, or finished damaged or without
- * what the disk had no space for? */
+/* Did the run itself leave this report: unfinished, damaged, or without what the disk had no space for? */
 static bool is_own_remainder(const recovery *run, const char *path)
 {
     char seed[PATH_MAX + 32];
@@ -93,7 +93,8 @@ static bool is_own_remainder(const recovery *run, const char *path)
     return kprof_report_is_readable(path) ? kprof_report_is_same_run(seed, path) : is_known(run, path);
 }
 
-/* As --export says; else as the run's own --export said; else after the session, in the current folder. */
+/* Name the report as --export says, else as the run's own --export said, else after the session, in the current
+ * folder. */
 static kprof_status name_report(recovery *run)
 {
     const kprof_options *options = run->options;
@@ -134,7 +135,7 @@ static kprof_status ingest(recovery *run)
     return status;
 }
 
-/* Beside the run's own report, "run.kprof", comes "run-1.kprof", with the launches that kprof ctl had measured with its
+/* Make "run-1.kprof" beside the run's own report, "run.kprof": it has the launches that kprof ctl had measured with its
  * first plan. */
 static kprof_status recover_part(const recovery *run, uint32_t plan, const char *seed)
 {
@@ -222,7 +223,7 @@ static kprof_status print_report(const recovery *run)
 
 static kprof_status recover(recovery *run)
 {
-    /* Without it no process has started, or the session was being removed, and its report is complete. */
+    /* Without a seed no process has started, or kprof was removing the session, and its report is complete. */
     if (faccessat(run->session.folder, KPROF_SESSION_SEED, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
         run->is_empty = true;
         return KPROF_OK;

@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-/* The columns of ncu, which these pages have, have no place for it. */
+/* These pages have ncu's columns, which have no place for it. */
 static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_report *report)
 {
     const bool is_ncu =
@@ -103,8 +103,8 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
     return KPROF_NO_MATCH;
 }
 
-/* Make the part that was asked for, and open it. *kept is where it is kept, or NULL: then nothing is left of it once it
- * is closed, however kprof ends. */
+/* Make the part that was asked for, and open it. *kept is the file that keeps it, or NULL: then nothing of it is left
+ * once it is closed, however kprof ends. */
 static kprof_status open_part(const kprof_options *options, const kprof_subset *subset, kprof_report **out, char **kept)
 {
     char *path = NULL;

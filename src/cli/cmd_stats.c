@@ -34,7 +34,7 @@ static const stats_format formats[] = {
 };
 #define FORMAT_COUNT COUNT_OF(formats)
 
-/* A word ends at this mark, unless a backslash stands before that. */
+/* A word ends at this mark, unless a backslash stands before the mark. */
 static size_t word_length(const char *word, char mark)
 {
     size_t i = 0;
@@ -43,7 +43,7 @@ static size_t word_length(const char *word, char mark)
     return i;
 }
 
-/* The word of this number of those that commas part, or the last of them. Caller frees. */
+/* Return the word of this number, or the last one, of words between commas. Caller frees. */
 static char *take_word(const char *words, size_t number)
 {
     size_t length = word_length(words, ',');
@@ -61,7 +61,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-/* Read the width of the next column: "." is as its rows make it. False for another word. */
+/* Read the width of the next column; "." leaves it to the rows. False for another word. */
 static bool read_width(const char *word, kprof_table_style *out)
 {
     const size_t length = strlen(word);
@@ -136,7 +136,7 @@ static kprof_status find_place(const kprof_options *options, size_t table, unsig
     return kprof_name_expand("--export", word, number, out);
 }
 
-/* Before any table is printed: the format of each, and those that are given for more tables. */
+/* Check the format of each table before any is printed, and formats that are given for more tables than there are. */
 static kprof_status check_formats(const kprof_options *options, size_t tables)
 {
     kprof_status status = KPROF_OK;
@@ -220,7 +220,7 @@ static kprof_status settle(const tables_apart *of, size_t at, place *out)
     return status;
 }
 
-/* Take the lowest number that is of no file yet: all tables of a line have the same. */
+/* Take the lowest number that no file has yet: all tables of a line have the same one. */
 static kprof_status find_number(tables_apart *of)
 {
     struct stat found;

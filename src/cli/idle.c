@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* A row with this in place of names is of all options that choose launches, or what is kept of them. */
+/* A row with this in place of names is about all options that choose launches, or what kprof keeps of them. */
 #define CHOOSING_LAUNCHES ""
 
 typedef struct idle_row {

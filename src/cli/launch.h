@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Ignore SIGPIPE and SIGXFSZ: a closed pipe or a file too large is then an error like any other, and temporary files
- * are still removed. Do not ignore SIGCHLD, without which nobody could wait for the application. That gets back what
- * kprof was started with. */
+/* Ignore SIGPIPE and SIGXFSZ: a closed pipe or a file too large is then an error like any other, and kprof still
+ * removes its temporary files. Do not ignore SIGCHLD, or kprof could not wait for the application. The application gets
+ * back what kprof was started with. */
 void kprof_signals_settle(void);
 
 /* Let the user read and write what kprof makes, whatever the umask says. The application gets kprof's umask back. */
@@ -35,15 +35,15 @@ typedef struct kprof_signal_origin {
     bool is_set;
 } kprof_signal_origin;
 
-/* A process of kprof's own in its process group. A signal that it gets as well was sent to the whole group, and so has
- * reached the application already: nothing in a signal itself tells that. */
+/* A process of kprof's own in kprof's process group. If it gets a signal, too, somebody has sent that to the whole
+ * group, and the application has it already: the signal itself does not tell. */
 typedef struct kprof_bystander {
     pid_t pid;                                             /* 0: there is none */
     int channel;                                           /* to it */
     kprof_signal_origin seen[KPROF_BYSTANDER_SIGNALS + 1]; /* by it, and not by kprof so far */
 } kprof_bystander;
 
-/* Start it while the signals are blocked that it is to watch. If that fails, it sees none. */
+/* Start it while kprof blocks the signals that it is to watch. If that fails, it sees none. */
 void kprof_bystander_fork(kprof_bystander *out);
 /* End it; does nothing where there is none. */
 void kprof_bystander_end(kprof_bystander *bystander);

@@ -56,7 +56,7 @@ static kprof_status own_status(const kprof_outcome *outcome)
     return outcome->choosing != KPROF_OK ? outcome->choosing : outcome->printing;
 }
 
-/* One whose process --kill has ended does not fail, nor do those that waited for it. */
+/* An application does not fail because --kill has ended its process, or one that it waited for. */
 static bool application_failed(const kprof_outcome *outcome)
 {
     const int status = outcome->wait_status;

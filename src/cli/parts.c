@@ -1,6 +1,6 @@
-/* A plan is two files: the configuration that processes read, and a report with the plan and nothing measured, from
- * which the reports of its launches are made. Those read the spools from their beginning, as kprof recover does. Parts
- * that have ended stay in their list until all processes have followed. */
+/* A plan is two files: the configuration that processes read, and a report that has the plan and nothing measured.
+ * kprof makes the reports of launches from that, and reads the spools from their beginning for each, as kprof recover
+ * does. Parts that have ended stay in their list until all processes have followed. */
 #include "cli/parts.h"
 #include "cli/begin.h"
 #include "cli/paths.h"

@@ -41,5 +41,5 @@ void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_
 void kprof_progress_code(void *progress, size_t number, size_t count);
 /* Draw when it is time to. */
 void kprof_progress_tick(kprof_progress *progress);
-/* Clear the line and show no more. */
+/* Clear the line, and stop showing it. */
 void kprof_progress_end(kprof_progress *progress);

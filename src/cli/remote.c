@@ -21,13 +21,13 @@
 #define BLOCKS_AT_ONCE  256
 #define READ_LIMIT_NS   INT64_C(2000000000)
 #define FOLLOW_LIMIT_NS INT64_C(120000000000)
-#define STOP_LIMIT_NS   INT64_C(1500000000) /* all that have not followed are stopped for this long */
+#define STOP_LIMIT_NS   INT64_C(1500000000) /* every process that has not followed has been stopped for this long */
 #define MOST_CLIENTS    32                  /* heard at a time; others wait */
 
 typedef struct client {
     int fd;             /* -1: there is none */
     int64_t since_ns;   /* when it came, or its command was given on */
-    int64_t stopped_ns; /* since when none that is to follow runs; 0: one does */
+    int64_t stopped_ns; /* since then no process that is to follow runs; 0: one does */
     kprof_strbuf words; /* that it has sent so far */
     kprof_strbuf answer;
     kprof_strlist given; /* the words of its command */

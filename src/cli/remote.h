@@ -27,8 +27,8 @@ kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out) 
 bool kprof_remote_serve(kprof_remote *remote);
 /* The descriptor that becomes readable when a command comes. */
 int kprof_remote_descriptor(const kprof_remote *remote);
-/* Answer a command that is under way, since the application has ended, and listen no more. Safe for NULL. Fails where
- * launches are in no report, since that of kprof ctl could not be made. */
+/* The application has ended: answer the command that is under way, and stop listening. Safe for NULL. Fails if a report
+ * of kprof ctl could not be made, so that its launches are in no report. */
 kprof_status kprof_remote_close(kprof_remote *remote);
 
 /* The socket's address by way of an open folder: the path of a session directory may be longer than an address. */

@@ -175,7 +175,7 @@ const char *kprof_child_run(char *const *arguments, const kprof_child_limits *li
     kill(-c.pid, SIGKILL); /* what it has started, too */
     int ends[] = {c.out, c.err};
     close_all(ends, 2);
-    /* A process does not end, even so, while a driver keeps it in a call. It is left to whoever inherits it. */
+    /* Even then a process does not end while a driver keeps it in a call. Leave it to whoever inherits it. */
     if (ended)
         await_end_for(&c, KILLED_NS);
     if (waitpid(c.pid, &result->status, WNOHANG) == 0)

@@ -125,8 +125,8 @@ static void code_image(const kprof_codec *c, kprof_chip_image *image)
     image->data = kprof_code_array(c, image->data, &image->size, 1);
 }
 
-/* Write how many items there are, and return them; or read that, and return as many, all zero. NULL where there are
- * none, too. */
+/* Write the number of items, and return them; or read a number, and return that many items of zeros. NULL if there are
+ * none. */
 static void *code_items(const kprof_codec *c, void *items, size_t *count, size_t size)
 {
     uint32_t number = (uint32_t)*count;

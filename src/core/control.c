@@ -50,7 +50,7 @@ void kprof_control_remove(int folder, long pid)
     (void)unlinkat(folder, name, 0);
 }
 
-/* Both sides may do so at once: who comes second finds that of the first. One that is no switch gives way. */
+/* Both sides may make the switch at once: the second one finds that of the first. Replace a file that is no switch. */
 const char *kprof_control_make(int folder, long pid)
 {
     kprof_control there;

@@ -1,6 +1,6 @@
 /* The switch of a process that was started with --armed no: a file in the session directory, which the process makes.
- * The command line writes there whether launches are to be measured, and with which plan; a thread of the injection
- * library sleeps until that changes, and writes what came of it. */
+ * The command line writes there whether to measure launches, and with which plan. A thread of the injection library
+ * sleeps until that changes, and writes how it went. */
 #pragma once
 
 #include "core/config.h"
@@ -49,6 +49,6 @@ bool kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_sta
 
 /* Map the switch to wait for it: NULL when that fails. */
 void *kprof_control_map(int folder, long pid);
-/* Sleep until the wish may have another turn than this one, for a second at most. False where nobody can wait so. The
- * memory is the kernel's to look at: nothing here touches it, so that a file that somebody cuts ends no process. */
+/* Sleep until the wish may have another turn than this one, for a second at most. False where the system has no such
+ * wait. Only the kernel looks at the memory: if this process did, a file that somebody cuts short would end it. */
 bool kprof_control_await(void *mapping, uint32_t turn);

@@ -1,4 +1,4 @@
-/* The moments at which waits end. They are a file of their own, as the simulated machine has others. */
+/* The moments at which waits end, in a file of their own, since the simulated machine has other ones. */
 #pragma once
 
 #include <stdint.h>

@@ -65,7 +65,7 @@ static kprof_status make_part(const char *text, wanted_part *out)
     return is_number ? KPROF_OK : kprof_regex_new_whole("--kernel-id", text, &out->name);
 }
 
-/* Functions are what a stack is made of, as NVTX ranges that are pushed: "step" is "step/" there. */
+/* Functions make up a stack, as pushed NVTX ranges do: "step" is written "step/" there. */
 static bool add_pushed(const kprof_strlist *from, kprof_strlist *out)
 {
     bool added = true;

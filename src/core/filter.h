@@ -105,8 +105,8 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_fi
 /* A launch that was taken could not be measured, and does not count: one more is taken in its place. Thread-safe. */
 void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch);
 
-/* The same, but for no more launches than --launch-count takes, as all may be such: they wait for the application, say.
- * Thread-safe. */
+/* The same, for --launch-count such launches at most: all may be like this one, because they wait for the application,
+ * say. Thread-safe. */
 void kprof_filter_leave_uncounted(kprof_filter *filter, const kprof_filter_launch *launch);
 
 /* Count the launches for --launch-skip, --launch-count and --launch-skip-before-match anew. Thread-safe. */

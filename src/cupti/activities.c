@@ -398,7 +398,7 @@ static bool is_own(const kprof_activity *activity, const CUpti_Activity *record)
         bytes = sizeof(type);                                                                                          \
         break;
 
-/* Returns its size; 0: kprof does not know this kind. */
+/* Take one record, and return its size; 0: kprof does not know this kind. */
 static size_t take_record(const CUpti_Activity *record)
 {
     kprof_activity activity = {0};

@@ -35,7 +35,7 @@ kprof_status kprof_activities_follow_managed(void) KPROF_MUST_CHECK;
 /* Hand over the activities that have ended. Return how many buffers CUPTI keeps, as an activity in them goes on. Waits
  * for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);
-/* Tell of nothing that runs in this stream (CUcontext, CUstream), which is kprof's own and has just been made. */
+/* Leave out what runs in this stream (CUcontext, CUstream), which is kprof's own and has just been made. */
 void kprof_activities_leave_out(void *context, void *stream);
 /* Record no activity of the GPU until it is called with false: records of kernels make
  * counters of passes wrong, and counters of instructions 0. Calls are recorded all the time. */

@@ -8,8 +8,8 @@
 
 typedef struct kprof_blank kprof_blank;
 
-/* Remember the blank image[size] of `ranges` ranges, each of which adds `range_bytes` to the size: its head, its end
- * and one block. NULL when it does not look like that, or memory ran out. */
+/* Remember the head, the end and one block of the blank image[size] of `ranges` ranges. Each range adds `range_bytes`
+ * to the size. NULL when the image does not look like that, or memory ran out. */
 kprof_blank *kprof_blank_keep(const uint8_t *image, size_t size, size_t ranges, size_t range_bytes);
 /* Make the same image blank again; its first `used` ranges have been written. False when others have been, as far as a
  * look at some of them tells: then the image is not blank. */

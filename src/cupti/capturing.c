@@ -23,8 +23,8 @@ static struct {
     atomic_int count;              /* of both */
 } list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Both forms of a call have the same arguments, and the default stream of one is that of its thread. Not by ID(), for
- * which the driver's header would put another name in the place of one. */
+/* Both forms of a call have the same arguments, and the default stream of one is that of its thread. This does not use
+ * ID(): the driver's header would put another name in the place of one. */
 #define STREAM(name)                                                                                                   \
     case CUPTI_DRIVER_TRACE_CBID_##name:                                                                               \
         return ((const name##_params *)parameters)->hStream;                                                           \

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keep no more bytes than this that nobody has asked for. */
+/* Keep at most this many bytes of cubins that nobody has asked for. */
 #define MOST_BYTES ((size_t)2 << 30)
 /* Small cubins often share CUPTI's checksum: those of kernels that a program makes while it runs. */
 #define MOST_SMALL_BYTES ((size_t)256 << 10)

@@ -1,4 +1,4 @@
-/* The ioctl that CUDA's driver calls its kernel module with, as NVIDIA's open kernel modules have it (nvos.h,
+/* The ioctl by which CUDA's driver calls its kernel module, as NVIDIA's open kernel modules have it (nvos.h,
  * ctrlb0ccprofiler.h, ctrl2080gpu.h). */
 #pragma once
 

@@ -77,7 +77,7 @@ static void switch_off(void)
     kept.owes_off = kept.on = false;
 }
 
-/* Make the call, or leave it out if it switches off what will be switched on again, or that on. */
+/* Make the call. Leave it out if it switches off what the next one will switch on again, or switches that on again. */
 static void switch_or_make(kprof_ioctl_call *call)
 {
     const kprof_control_call *control = call->argument;

@@ -28,12 +28,13 @@ void kprof_counting_find(void);
 /* From now on, leave out what the calling thread would switch off and on again; no longer: switch off what still is on.
  * Calls that are not of this kind are made as they come. */
 void kprof_counting_keep(bool keeps);
-/* The calling thread starts or stops a pass, and from now on fewer registers are written (cupti/registers.h); it has
- * done so: false where a register could not be written. For GH100 alone: of no other chip is it known which may be left
- * out. */
+/* The calling thread starts or stops a pass: from now on fewer registers are written (cupti/registers.h). It has done
+ * so: false where a register could not be written. For GH100 alone: kprof knows of no other chip which registers it can
+ * leave out. */
 void kprof_counting_program(void);
 bool kprof_counting_programmed(void);
 /* The profiler's object goes: look at no call of it any more. */
 void kprof_counting_release(void);
-/* In a forked child, whose calls would reach the counters of its parent: make each call from now on, and no other. */
+/* In a forked child: make each call of the driver from now on, and no call of kprof's own, which would reach the
+ * counters of the parent. */
 void kprof_counting_forget(void);

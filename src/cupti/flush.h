@@ -8,7 +8,7 @@ typedef struct kprof_flush kprof_flush;
 /* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no space; UNSUPPORTED
  * when it has no virtual memory management. */
 kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
-/* Have what kprof_flush_empty needs, which takes the compiler of the driver. Later calls do nothing. */
+/* Prepare what kprof_flush_empty needs, with the driver's compiler. Later calls do nothing. */
 void kprof_flush_prepare_to_empty(kprof_flush *flush);
 /* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
  * written back during the next launch and counted as its traffic. Takes no kernel, so that an open pass does not count

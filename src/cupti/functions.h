@@ -12,5 +12,5 @@ CUfunction kprof_function_find(const kprof_driver_api *driver, CUfunction handle
 /* Return `name`, which CUPTI gives for the handle, if the driver takes the handle; else words for a kernel without a
  * name. */
 const char *kprof_function_name(const kprof_driver_api *driver, CUfunction handle, const char *name);
-/* Code is unloaded, so that handles that the driver took may be none any more. */
+/* Code is being unloaded: handles that the driver took may no longer be handles. */
 void kprof_functions_forget(void);

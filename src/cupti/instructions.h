@@ -57,7 +57,7 @@ typedef struct kprof_instructions_place {
 kprof_status kprof_instructions_open(const kprof_instructions_place *place, kprof_instructions **out) KPROF_MUST_CHECK;
 /* Patch kernels from now on, each at its first launch, which takes 4 to 5 ms then (H200). The context must be idle. */
 kprof_status kprof_instructions_enable(kprof_instructions *instructions) KPROF_MUST_CHECK;
-/* Read what all launches since the last reading have counted, which have ended, and begin with zeros again. */
+/* Read what the launches since the last reading have counted, and begin with zeros again. All of them have ended. */
 kprof_status kprof_instructions_read(kprof_instructions *instructions, kprof_instruction_data *out) KPROF_MUST_CHECK;
 /* Kernels are the application's own again. The context must be idle. */
 kprof_status kprof_instructions_disable(kprof_instructions *instructions) KPROF_MUST_CHECK;

@@ -15,7 +15,7 @@ void kprof_modules_add(const void *cubin, size_t size);
  * The text lives as long as the process. Thread-safe. */
 const char *kprof_modules_side_effect(const char *kernel);
 
-/* Does the code of a kernel launch kernels? So it does where that of another kernel of this name does. Thread-safe. */
+/* Does the code of a kernel launch kernels, or that of another kernel of this name? Thread-safe. */
 typedef enum kprof_device_launches {
     KPROF_DEVICE_LAUNCHES_UNKNOWN, /* no loaded cubin has the kernel */
     KPROF_DEVICE_LAUNCHES_NONE,

@@ -640,8 +640,8 @@ kprof_status kprof_operation_prepare_counted(kprof_operation *operation, kprof_s
                : kprof_fail(KPROF_NOT_COLLECTED, "keeping what came from the host: %s", kprof_driver_error(result));
 }
 
-/* Kernels of kprof's own, which repeat sets and copies else, would be counted, and so would the driver's, by which it
- * copies within the GPU. Copies from the host and to it are work of the copy engines, as in the program's own run. */
+/* Elsewhere kernels of kprof's own repeat sets and copies. Here they would be counted, and so would kernels by which
+ * the driver copies within the GPU. The copy engines copy from and to the host, as in the program's own run. */
 kprof_status kprof_operation_run_counted(const kprof_operation *operation, kprof_snapshot *snapshot, kprof_lane lane)
 {
     const kprof_driver_api *driver;

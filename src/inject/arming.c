@@ -1,5 +1,5 @@
-/* A thread that sleeps until somebody writes to the switch of this process. While the process is not armed CUPTI calls
- * kprof for what changes its lists alone, there are no counters, and no launch looks whether that has changed. */
+/* One thread sleeps until somebody writes to the switch of this process. While the process is not armed, CUPTI calls
+ * kprof only about what changes its lists, there are no counters, and no launch looks whether that has changed. */
 #include "inject/arming.h"
 
 #include "core/control.h"
@@ -28,8 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a thread may stay inside a CUDA call, or a capture may last, before launches that are open are given up, or
- * the process stays armed. */
+/* A thread may stay inside a CUDA call, or a capture may last, for this long. Then kprof gives up open launches, or the
+ * process stays armed. */
 #define RETRY_NS   10000000
 #define PAUSE_NS   50000000
 #define MOST_TRIES 1000
@@ -159,7 +159,7 @@ static kprof_status arm(const kprof_control_wish *wish)
     return status;
 }
 
-/* After a failure CUPTI tells no more of calls that leave, so none may still be inside the gate. */
+/* After a failure CUPTI no longer tells of calls that leave, so none may still be inside the gate. */
 static void untell_launches(void)
 {
     if (enter_alone())
@@ -187,8 +187,8 @@ static void end_measuring(void)
     atomic_store(&process->armed, false);
 }
 
-/* Has the GPU done the work of the open batch? While a stream is captured nothing may be awaited. The gate is held for
- * as long as calls may be: others may have to go on before the work ends. */
+/* Has the GPU done the work of the open batch? While a stream is captured kprof may wait for nothing. It holds the gate
+ * only as long as it may hold calls up: others may have to go on before the work ends. */
 static bool may_end(void)
 {
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
@@ -259,7 +259,7 @@ kprof_control_state kprof_arming_follow(const kprof_control_wish *wish)
     return KPROF_CONTROL_FAILED;
 }
 
-/* Has the program no descriptor left? Then wait a moment, as it may have one again. `error`: of opening a file. */
+/* If the program has no descriptor left, wait a moment, as it may soon have one again. `error`: of opening a file. */
 static bool pause_if_short(int error)
 {
     const struct timespec pause = {0, PAUSE_NS};
@@ -284,7 +284,7 @@ static bool look(int folder)
     return true;
 }
 
-/* The process follows no more wishes: nobody should wait for its answer. */
+/* The process no longer follows wishes: nobody should wait for its answer. */
 static void remove_switch(void)
 {
     const char *reason;

@@ -21,7 +21,7 @@
 
 #include <stdio.h>
 
-/* Close a batch that has had no chosen launch for so long: each pass repeats what is not chosen, too. */
+/* Close a batch that has had no chosen launch for this long: each pass repeats what is not chosen, too. */
 #define MAX_UNCHOSEN_NS INT64_C(250000000)
 
 kprof_batch kprof_the_batch;
@@ -216,8 +216,8 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
-/* The call takes away something of kprof's own instead, and making that may take pages of managed memory from the host.
- * To load a module waits for the GPU, and to unload one does, which the application may rely on. */
+/* The call takes away something of kprof's own instead. Making that may take pages of managed memory from the host.
+ * Loading a module waits for the GPU. So does unloading one, and the application may rely on that. */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
     const kprof_batch_state *state = &kprof_the_batch.state;

@@ -255,7 +255,7 @@ kprof_status kprof_census_start(void)
     return kprof_recording_start(&sink, KPROF_ACTIVITIES_OF_KERNELS, NULL);
 }
 
-/* A turn has rows of its own, so that a report of it can be made, and as many as others. */
+/* Give a turn rows of its own, and as many as others have, so that kprof can make a report of it. */
 void kprof_census_begin_turn(void)
 {
     if (pthread_mutex_lock(&census.mutex) != 0)

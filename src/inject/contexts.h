@@ -35,7 +35,7 @@ typedef struct kprof_profiled_context {
     kprof_snapshot *snapshot;         /* NULL until wanted */
     unsigned comparisons;             /* how often replays with new kernels gave the host what the own runs gave */
     size_t compared;      /* launches and transfers at most of a batch whose replays gave the host the same */
-    unsigned late_values; /* batches that lost launches since a value that a stream waited for had not come */
+    unsigned late_values; /* batches that lost launches because a value that a stream waited for had not come */
     bool pushes_ranges;   /* kernels did not become ranges by themselves */
     bool searches;        /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;        /* a replay computed something else: later ones do not tell the host what they compute */
@@ -74,8 +74,8 @@ void kprof_contexts_release(void);
 /* Does a context still have counters? */
 bool kprof_contexts_have_counters(void);
 
-/* Contexts measure by other plans from now on, which the next launches name. False when the work of one does not end in
- * time. Needs the gate, and no batch may be open. */
+/* From now on contexts measure by other plans, which the next launches name. False when the work of one context does
+ * not end in time. Needs the gate, and no batch may be open. */
 bool kprof_contexts_change_plan(void);
 
 /* Report the samples of all contexts that lack passes, as they are; see samples.h. Needs the gate. */

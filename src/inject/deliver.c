@@ -46,7 +46,7 @@ void kprof_deliver_tell_instructions(bool tells)
     tells_nothing = !tells;
 }
 
-/* Why has a launch that is measured, and is in no batch of replays, nothing of its instructions? */
+/* Why does a launch that is measured outside of batches of replays have nothing of its instructions? */
 static const char *why_no_instructions(const kprof_launch_record *launch)
 {
     if (kprof_replay_is_of_ranges((int)kprof_engine.process.config.replay_choice))

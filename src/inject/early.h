@@ -1,6 +1,7 @@
 /* Samples of instructions that are enabled in the process' first context before anything is loaded there, until that
- * context is opened for measurements. Where CUPTI has a subscriber, it tells the samples of a function that was loaded
- * before by no instruction (H200, CUPTI 13.0). They keep the GPU's counters, so they keep the process' turn, too. */
+ * context is opened for measurements. Where CUPTI has a subscriber, it does not tell which instructions the samples are
+ * of, if their function was loaded before (H200, CUPTI 13.0). They keep the GPU's counters, so they keep the process'
+ * turn, too. */
 #pragma once
 
 #include "cupti/pc_samples.h"

@@ -22,7 +22,7 @@ __attribute__((constructor)) static void make_condition(void)
 #define MS_NS            INT64_C(1000000)
 /* While a thread waits, it looks this often whether work ends. */
 #define LOOK_NS INT64_C(10000000)
-/* A thread whose call may hardly wait any more waits on while the GPU is idle, and sleeps for so long each time. */
+/* A thread whose call may hardly wait any longer waits on while the GPU is idle, and sleeps for this long each time. */
 #define NAP_NS INT64_C(100000)
 
 /* This thread, as the gate knows it. */

@@ -14,7 +14,7 @@ void kprof_ends_note_launch(kprof_ends *ends, const kprof_batch_state *state, co
     ends->thread = pthread_self();
 }
 
-/* From this number on launches may not have ended since a value has not come. */
+/* From this number on launches may not have ended, because a value has not come. */
 static size_t first_behind_value(const kprof_ends *ends, const kprof_batch_state *state)
 {
     return ends->awaits_value ? ends->value_at : state->list.count;
@@ -110,7 +110,7 @@ static int64_t patience_ns(const kprof_ends *ends, const kprof_batch_state *stat
                : atomic_load(&kprof_engine.waits.patience_ns);
 }
 
-/* Kernels before it that may wait are given their time to end first: behind it nothing would tell them apart. */
+/* First give kernels before it that may wait the time to end: behind it kprof could not tell them apart. */
 void kprof_ends_note_value_wait(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call)
 {
     skip_proved(ends, state);
@@ -125,8 +125,8 @@ void kprof_ends_note_value_wait(kprof_ends *ends, const kprof_batch_state *state
 }
 
 /* A replay runs one launch after the other, so a kernel that waits for a later one in another stream would wait for
- * ever. So would one behind a wait for a value, perhaps, which the own run has let wait for later work. Before work
- * comes in another stream, kernels that may wait so have to end; if they do not, the batch ends before them. If this
+ * ever. A kernel behind a wait for a value might, too: in the own run later work may have brought the value. Before
+ * work comes in another stream, kernels that may wait have to end; if they do not, the batch ends before them. If this
  * thread awaited a copy in their stream, they have ended: kprof checked what other threads launched meanwhile, or
  * spoiled the batch. */
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch)

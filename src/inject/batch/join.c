@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-/* In so many batches of a context values came too late: later batches close before such waits. */
+/* After this many batches of a context in which a value came too late, later ones close before such waits. */
 #define ENOUGH_LATE_VALUES 3
 
 /* A launch that may join a batch, or have one opened for it. */
