@@ -4,7 +4,6 @@
 #include "core/log.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The metrics of all reports, each list sorted. */
 typedef struct metric_names {

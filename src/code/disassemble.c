@@ -6,7 +6,6 @@
 #include "core/hold.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* For more functions all of the cubin is printed. */
 enum { MOST_SYMBOLS = 1000 };

@@ -4,7 +4,6 @@
 
 #include "core/status.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 typedef enum kprof_log_level { KPROF_LOG_ERROR, KPROF_LOG_WARNING, KPROF_LOG_INFO, KPROF_LOG_DEBUG } kprof_log_level;

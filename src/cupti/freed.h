@@ -2,7 +2,6 @@
  * driver takes them away only afterwards. */
 #pragma once
 
-#include "cupti/driver.h"
 #include "cupti/redirect.h"
 
 #include <stdbool.h>

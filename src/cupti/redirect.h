@@ -4,7 +4,6 @@
 #include "cupti/driver.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* The argument of a call that frees memory or unloads a module, where the driver reads it behind the hook. */
 typedef struct kprof_argument {

@@ -7,7 +7,6 @@
 #include "cupti/mappings.h"
 
 #include <dirent.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Not /proc/self, which is empty once the first thread has ended. */

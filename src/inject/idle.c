@@ -4,7 +4,6 @@
 #include "core/deadline.h"
 #include "core/hold.h"
 #include "core/monotonic.h"
-#include "inject/engine.h"
 #include "inject/threads.h"
 
 #include <signal.h>

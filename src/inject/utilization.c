@@ -6,7 +6,6 @@
 #include "core/deadline.h"
 #include "core/hold.h"
 #include "core/log.h"
-#include "core/monotonic.h"
 #include "inject/devices.h"
 #include "inject/engine.h"
 #include "inject/idle.h"

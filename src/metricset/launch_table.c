@@ -4,7 +4,6 @@
 #include "metricset/metricset.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define VALUE(name, unit, help)      {name, unit, help, false},
 #define ON_REQUEST(name, unit, help) {name, unit, help, true},

@@ -12,8 +12,6 @@
 #include "inject/lock.h"
 #include "inject/process.h"
 
-#include <string.h>
-
 /* Abandon a replay that takes longer than FACTOR times the own run, NS for the pass and EACH_NS for each launch. */
 #define SLOW_PASS_FACTOR  10
 #define SLOW_PASS_NS      INT64_C(5000000000)

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A launch has a hundred samples where these distances allow it. More than a thousand lie farther apart. */
