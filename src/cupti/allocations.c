@@ -248,12 +248,12 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count)
     return list_those((wanted){NULL, -1, false, true}, out, count);
 }
 
-bool kprof_allocations_find(uint64_t address, const void *context, kprof_memory_change *out)
+bool kprof_allocations_find(uint64_t address, kprof_memory_change *out)
 {
     KPROF_HOLD(list.mutex);
     for (size_t i = 0; i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        if (a->address != address || (a->context && a->context != context))
+        if (a->address != address)
             continue;
         *out = (kprof_memory_change){.kind = a->is_host      ? KPROF_MEMORY_OF_HOST
                                              : a->is_managed ? KPROF_MEMORY_MANAGED

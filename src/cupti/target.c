@@ -82,7 +82,7 @@ static void tell_memory(const kprof_call *call, kprof_memory_change change, uint
                                         [KPROF_MEMORY_OF_DEVICE] = "Device"};
     const bool frees = change.kind == KPROF_MEMORY_FREED;
     uint32_t device = 0;
-    if (frees && !kprof_allocations_find(change.address, call->context, &change))
+    if (frees && !kprof_allocations_find(change.address, &change))
         return;
     if ((size_t)change.kind >= COUNT_OF(kinds) || !kinds[change.kind] ||
         kprof_target_current_device(&device) != KPROF_OK)

@@ -178,15 +178,14 @@ TEST(test_what_is_freed_is_found)
     void *memory = (void *)(uintptr_t)LOW;
     allocate(HIGH, 64);
     note(ID(cuMemAllocHost_v2), &(cuMemAllocHost_v2_params){.pp = &memory, .bytesize = 32});
-    assert_true(kprof_allocations_find(HIGH, &context, &found));
+    assert_true(kprof_allocations_find(HIGH, &found));
     assert_true(found.kind == KPROF_MEMORY_OF_CONTEXT && found.size_bytes == 64);
-    assert_true(kprof_allocations_find(LOW, &other_context, &found));
+    assert_true(kprof_allocations_find(LOW, &found));
     assert_true(found.kind == KPROF_MEMORY_OF_HOST && found.size_bytes == 32);
-    assert_false(kprof_allocations_find(HIGH, &other_context, &found));
-    assert_false(kprof_allocations_find(HIGH + 1, &context, &found));
+    assert_false(kprof_allocations_find(HIGH + 1, &found));
     assert_int_equal(kprof_allocations_bytes(), 64); /* without the host's */
     note(ID(cuMemFreeHost), &(cuMemFreeHost_params){.p = memory});
-    assert_false(kprof_allocations_find(LOW, &context, &found));
+    assert_false(kprof_allocations_find(LOW, &found));
 }
 
 TEST(test_sizes)
