@@ -387,7 +387,7 @@ static char *describe_kept(const spool *item, const char *of_trace)
 static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
 {
     KPROF_AUTO_FREE char *kept =
-        describe_kept(item, "its trace lacks what it did in its last half second, and NVTX ranges that had not ended");
+        describe_kept(item, "its trace lacks what it did in its last second, and NVTX ranges that had not ended");
     if (item->unread != KPROF_OK) /* which was told */
         return;
     if (item->damaged)

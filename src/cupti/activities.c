@@ -18,8 +18,13 @@
 #define MOST_BUFFERS     256
 #define KEPT_BUFFERS     8
 #define BUFFER_ALIGNMENT 8
-/* CUPTI hands over finished activities at least this often: a process that is killed loses no more. */
+/* So often CUPTI hands over the buffers that are full, or have no activity that goes on. While the GPU is never idle
+ * there is always one that goes on, so buffers are as large as what comes in FILL_NS, and a process that is killed
+ * loses little more than that. */
 #define FLUSH_PERIOD_MS 500
+#define FILL_NS         INT64_C(125000000)
+#define LEAST_BYTES     ((size_t)32 << 10)
+#define MOST_LEAST      16 /* buffers that are given before anything tells how fast they fill */
 #define NAME_BYTES      128
 #define MOST_CALLS      1024 /* of the runtime, or of the driver, whose names are kept */
 
@@ -40,9 +45,14 @@ static struct {
     int64_t offset_ns; /* from CUPTI's clock to the time since 1970 */
     kprof_activity_scope scope;
     atomic_bool runs;
-    pthread_mutex_t buffers; /* guards the next three */
+    pthread_mutex_t buffers; /* guards the next five */
     free_buffer *kept;
     size_t kept_count, out_count;
+    size_t fill_bytes; /* what CUPTI may put into the next buffer */
+    struct {
+        int64_t begun_ns;
+        size_t given, bytes; /* since then: buffers that CUPTI got, and bytes of records that came */
+    } rate;
     pthread_mutex_t reading; /* one buffer is read at a time; guards the rest */
     const char *last_name;   /* CUPTI has one copy of a kernel's name */
     int64_t last_number;
@@ -85,11 +95,25 @@ static int64_t name(const char *text)
     return activities.sink.name(text, false);
 }
 
+/* Choose how much the next buffers are to hold, from the bytes that have come since the last choice. */
+static void choose_fill(size_t valid)
+{
+    const int64_t now_ns = kprof_monotonic_ns(), since_ns = now_ns - activities.rate.begun_ns;
+    activities.rate.bytes += valid;
+    if (since_ns < FILL_NS)
+        return;
+    const double bytes = (double)activities.rate.bytes * FILL_NS / (double)since_ns / (double)activities.out_count;
+    for (activities.fill_bytes = LEAST_BYTES; activities.fill_bytes < bytes && activities.fill_bytes < BUFFER_BYTES;)
+        activities.fill_bytes *= 2;
+    activities.rate.begun_ns = now_ns;
+    activities.rate.given = activities.rate.bytes = 0;
+}
+
 static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
 {
     *most_records = 0;
-    *size = BUFFER_BYTES;
     pthread_mutex_lock(&activities.buffers);
+    *size = activities.rate.given++ < MOST_LEAST ? activities.fill_bytes : BUFFER_BYTES;
     free_buffer *kept = activities.kept;
     const bool may_allocate = activities.out_count < MOST_BUFFERS;
     if (kept) {
@@ -103,9 +127,10 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_re
         *size = 0;
 }
 
-static void take_back(uint8_t *buffer)
+static void take_back(uint8_t *buffer, size_t valid)
 {
     pthread_mutex_lock(&activities.buffers);
+    choose_fill(valid);
     activities.out_count--;
     const bool is_kept = activities.kept_count < KEPT_BUFFERS;
     if (is_kept) {
@@ -465,7 +490,7 @@ static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *bu
         dropped = 0;
     activities.sink.end(dropped, unknown);
     pthread_mutex_unlock(&activities.reading);
-    take_back(buffer);
+    take_back(buffer, valid);
 }
 
 /* CUPTI's clock need not be that of the host. */
@@ -517,6 +542,8 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
         return status;
     activities.sink = *sink;
     activities.scope = scope;
+    activities.fill_bytes = LEAST_BYTES;
+    activities.rate.begun_ns = kprof_monotonic_ns();
     memset(activities.call_names, 0, sizeof activities.call_names);
     memset(activities.layer_names, 0, sizeof activities.layer_names);
     if (!compare_clocks())

@@ -46,7 +46,8 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count);
 uint64_t kprof_allocations_bytes(void);
 /* Return the size of the allocation that begins there, if it is one of this context alone and not managed; else 0. */
 size_t kprof_allocations_size(uint64_t address, const void *context);
-/* Find the allocation that begins there, of any context, since any may free it: kind and size. False if none is known. */
+/* Find the allocation that begins there: kind and size. It may be of any context, since any may free it. False if none
+ * is known. */
 bool kprof_allocations_find(uint64_t address, kprof_memory_change *out);
 /* Is this physical memory known to be unmapped? A second mapping would show memory that may be saved already. */
 bool kprof_allocations_is_unmapped(unsigned long long handle);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_NAMES 64
 #define MOST_TAKEN 32
@@ -277,6 +278,27 @@ static void put(filled *out, const void *record, size_t size)
 static void complete(filled *out)
 {
     cupti.complete(NULL, 0, out->buffer, out->size, out->valid);
+}
+
+/* While the GPU is never idle CUPTI hands over full buffers alone, and who is killed loses the others. */
+TEST(buffers_are_small_where_little_comes)
+{
+    enum { MANY = 40 };
+    const size_t least = 64 << 10, full = 1 << 20;
+    filled buffers[MANY];
+    usleep(150000);
+    buffers[0] = request();
+    complete(&buffers[0]); /* it has nothing */
+    for (size_t i = 0; i < MANY; i++)
+        buffers[i] = request();
+    assert_true(buffers[0].size <= least);
+    assert_true(buffers[MANY - 1].size == full); /* so many at once */
+    usleep(150000);
+    for (size_t i = 0; i < MANY; i++)
+        complete(&buffers[i]);
+    filled next = request();
+    assert_true(next.size <= least);
+    complete(&next);
 }
 
 TEST(what_runs_on_the_gpu)

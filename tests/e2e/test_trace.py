@@ -700,7 +700,7 @@ class Records(Tracing):
                 self.assertEqual(run.code, 128 + int(steps[-1][-1]), run.err)
                 self.assertEqual(len(self.rows("kernel", "id")), kernels)
                 self.assertRegex(run.err, r"warning: process \d+ ended without an orderly exit \(killed, crashed or by "
-                                          r"_exit\); its trace lacks what it did in its last half second, and NVTX "
+                                          r"_exit\); its trace lacks what it did in its last second, and NVTX "
                                           r"ranges that had not ended")
                 self.assertNotIn("launches", run.err)
         self.assertIn("error: the trace is empty: CUPTI hands records over twice a second, and none had come", run.err)
