@@ -120,11 +120,11 @@ static void prepare(void)
     pthread_atfork(lock, unlock, unlock);
 }
 
-/* Copy as much of a wide name as there is space for, as UTF-8. */
-static void copy_wide_name(const wchar_t *name, char out[KPROF_NVTX_NAME_BYTES])
+/* Return `out` with as much of a wide name as there is space for, as UTF-8; NULL: "". */
+static const char *copy_wide_name(const wchar_t *name, char out[KPROF_NVTX_NAME_BYTES])
 {
     size_t length = 0;
-    for (; *name && length + 4 < KPROF_NVTX_NAME_BYTES; name++) {
+    for (; name && *name && length + 4 < KPROF_NVTX_NAME_BYTES; name++) {
         uint32_t code = (uint32_t)*name;
         if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
             code = 0xfffd;
@@ -136,6 +136,7 @@ static void copy_wide_name(const wchar_t *name, char out[KPROF_NVTX_NAME_BYTES])
         length += bytes;
     }
     out[length] = '\0';
+    return out;
 }
 
 /* The text of a handle; "" for one that is none. */
@@ -174,7 +175,7 @@ static void copy_message(const kprof_nvtx_event *event, char out[KPROF_NVTX_NAME
                        at_handle(nvtx->strings, KPROF_NVTX_STRINGS_MAX, event->message.registered));
     else if (event->message_type == KPROF_NVTX_ASCII && event->message.ascii)
         kprof_fit_text(out, KPROF_NVTX_NAME_BYTES, event->message.ascii);
-    else if (event->message_type == KPROF_NVTX_UNICODE && event->message.unicode)
+    else if (event->message_type == KPROF_NVTX_UNICODE)
         copy_wide_name(event->message.unicode, out);
 }
 
@@ -538,8 +539,7 @@ static void *create_domain_a(const char *name)
 static void *create_domain_w(const wchar_t *name)
 {
     char text[KPROF_NVTX_NAME_BYTES];
-    copy_wide_name(name ? name : L"", text);
-    return create_domain_a(text);
+    return create_domain_a(copy_wide_name(name, text));
 }
 
 static void *register_a(void *domain, const char *text)
@@ -551,8 +551,7 @@ static void *register_a(void *domain, const char *text)
 static void *register_w(void *domain, const wchar_t *text)
 {
     char copy[KPROF_NVTX_NAME_BYTES];
-    copy_wide_name(text ? text : L"", copy);
-    return register_a(domain, copy);
+    return register_a(domain, copy_wide_name(text, copy));
 }
 
 static kprof_nvtx_named *find_named(kprof_nvtx_names *names, const void *handle)
@@ -589,8 +588,7 @@ static void name_part(kprof_filter_part part, const void *handle, const char *na
     static void name##_w(const void *handle, const wchar_t *wide)                                                      \
     {                                                                                                                  \
         char text[KPROF_NVTX_NAME_BYTES];                                                                              \
-        copy_wide_name(wide ? wide : L"", text);                                                                       \
-        name_part(part, handle, text);                                                                                 \
+        name_part(part, handle, copy_wide_name(wide, text));                                                           \
     }
 
 NAME_FORMS(name_context, KPROF_PART_CONTEXT)
@@ -680,10 +678,10 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
 }
 
 /* Remember the ranges of a launch that was not chosen because of them. */
-static void note_missed(const char *text)
+static void note_missed(const kprof_strbuf *text)
 {
-    const char *kept = keep_text(text);
-    bool is_new = kept != NULL;
+    const char *kept = keep_or_empty(text);
+    bool is_new = *kept != '\0';
     KPROF_HOLD(nvtx->mutex);
     for (size_t i = 0; i < nvtx->missed_count && is_new; i++)
         is_new = nvtx->missed[i] != kept;
@@ -709,25 +707,18 @@ static bool is_noted(void)
            atomic_fetch_add(&nvtx->missed_launches, 1) < MISSED_LAUNCHES;
 }
 
-static void note_text(kprof_strbuf *text)
-{
-    if (text->length > 0 && !text->failed)
-        note_missed(text->data);
-    kprof_strbuf_free(text);
-}
-
 bool kprof_nvtx_match(const kprof_filter *filter)
 {
     snapshot s;
     if (!kprof_filter_needs_nvtx(filter))
         return true;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     look(&s);
     bool matches = kprof_filter_match_nvtx(filter, &s.ranges);
     if (!matches && is_noted())
         kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
-    note_text(&text);
+    note_missed(&text);
     return matches;
 }
 
@@ -736,19 +727,19 @@ void kprof_nvtx_note_outside(const kprof_filter *filter)
     const kprof_filter_spec *spec = &kprof_engine.process.config.filter;
     snapshot s;
     uint64_t first;
-    kprof_strbuf text = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) text = KPROF_STRBUF_INIT;
     const bool lacks_step = spec->step && kprof_filter_steps(filter, &first) == 0;
     if ((!lacks_step && !spec->measures_ranges) || !is_noted())
         return;
     look(&s);
     kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
-    note_text(&text);
+    note_missed(&text);
 }
 
 void kprof_nvtx_tell_missed(void)
 {
-    kprof_strbuf line = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_strbuf) line = KPROF_STRBUF_INIT;
     const kprof_filter *filter = kprof_engine.process.filter;
     const bool was_there = filter && kprof_filter_count_ranges(filter).instances > 0; /* but not the instance */
     const kprof_filter_spec *spec = &kprof_engine.process.config.filter;
@@ -765,13 +756,12 @@ void kprof_nvtx_tell_missed(void)
         kprof_strbuf_printf(&line, "%s\"%.*s\"", i ? ", " : "", MISSED_BYTES, nvtx->missed[i]);
     unlock();
     if (line.failed)
-        kprof_strbuf_free(&line);
-    else if (line.length > 0)
+        return;
+    if (line.length > 0)
         kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s; %s: %s", asked, where,
                   line.data);
     else
         kprof_log(KPROF_LOG_WARNING, "a process had no launch in an NVTX range that %s: %s no range", asked, where);
-    kprof_strbuf_free(&line);
 }
 
 /* A signal handler may exit while its thread has a lock. Other threads have one for microseconds. */
