@@ -119,7 +119,13 @@ static kprof_status open_part(const kprof_options *options, const kprof_subset *
     return status;
 }
 
-/* Print the report, or keep the part of it. */
+/* Where a part is kept, it is printed if a page or a format is asked for, as with a run. */
+static bool prints(const kprof_options *options)
+{
+    return options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->html_path;
+}
+
+/* Print the report, or keep the part of it, or both. */
 static kprof_status show(const kprof_options *options, const kprof_subset *subset, const kprof_finding_source *rules)
 {
     const bool is_part = kprof_subset_needs_file(options);
@@ -141,7 +147,7 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
     KPROF_THEN(status, kprof_filters_translate(options, report));
     if (status == KPROF_OK && kept)
         kprof_log(KPROF_LOG_INFO, "report: %s", kept);
-    else if (status == KPROF_OK)
+    if (status == KPROF_OK && (!kept || prints(options)))
         status = print_report(&rest, report, subset, rules);
     if (status == KPROF_OK && options->html_path && kprof_trace_is_there(report))
         status = kprof_trace_tell_missing(report, KPROF_TRACE_PAGE);
@@ -167,10 +173,6 @@ static kprof_status check(const kprof_options *options)
     if (status == KPROF_OK && options->export_path && options->filters.count > 0)
         status = kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
                                          "launches with --launch");
-    const bool prints = options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->log_file;
-    if (status == KPROF_OK && options->export_path && prints)
-        status = kprof_fail(KPROF_USAGE, "--export keeps a part of the report and prints nothing; leave pages, formats "
-                                         "and --log-file out");
     if (status == KPROF_OK && !options->argument)
         status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
     return status;

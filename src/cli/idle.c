@@ -61,7 +61,8 @@ static size_t judge_command(const kprof_options *options, idle_row *out)
          ": this list is the same for all chips"},
         {"devices", options->chips.count > 0, " beside --chips"},
         {"log-file|filter|rule",
-         (command & KPROF_IN(report) && options->export_path) ||
+         (command & KPROF_IN(report) && options->export_path && options->page == KPROF_UNSET &&
+          options->format == KPROF_UNSET && !options->html_path) ||
              (command & (KPROF_IN(profile) | KPROF_IN(trace)) && is_silent),
          " with --export alone, which prints nothing; kprof report and kprof stats print what is kept"},
         {"log-file", command & KPROF_IN(merge), ": kprof merge prints no results"},

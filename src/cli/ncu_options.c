@@ -51,6 +51,8 @@ static const kprof_other_option rows[] = {
      offsetof(kprof_options, kernel_regex)},
     {NCU, "kernel-regex-exclude", 0, true, NULL, ANY, KPROF_EFFECT_KEPT, "use --kernel-name \"regex:^(?!.*PATTERN)\"",
      offsetof(kprof_options, kernel_regex_exclude)},
+    {NCU, "list-injection-path-64", 0, false, NULL,
+     ELSE("kprof injects its library into programs that it starts itself; --injection-path gives another one")},
     {NCU, "lockstep-kernel-launch", 0, false, NULL, SAME(no_communicator)},
     {NCU, "lockstep-nvtx-exclude", 0, true, NULL, SAME(no_communicator)},
     {NCU, "lockstep-nvtx-include", 0, true, NULL, SAME(no_communicator)},
@@ -77,7 +79,6 @@ static const kprof_other_option rows[] = {
     {NCU, "rename-kernels", 0, true, NO, SAME(no_rename)},
     {NCU, "rename-kernels-export", 0, true, NO, SAME(no_rename)},
     {NCU, "rename-kernels-path", 0, true, NULL, SAME(no_rename)},
-    {NCU, "section-folder-recursive", 0, true, NULL, ELSE("use --section-folder for each folder")},
     {NCU, "section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
     {NCU, "support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
     {NCU, "target-processes-filter", 0, true, "all",
@@ -115,17 +116,20 @@ static const kprof_other_option rows[] = {
     {.name = NULL},
 };
 
-/* Old names, and those that other tools have for the same. */
+/* Old names, beginnings that only ncu has one option of, and what other tools call the same. */
 static const struct {
     const char *name, *means;
 } other_names[] = {
+    {"details", "details-all"},
     {"export-profile", "export"},
     {"import-profile", "import"},
     {"kernel-regex-base", "kernel-name-base"},
     {"output", "export"},
+    {"replay", "replay-mode"},
     {"sampling-buffer-size", "warp-sampling-buffer-size"},
     {"sampling-interval", "warp-sampling-interval"},
     {"sampling-max-passes", "warp-sampling-max-passes"},
+    {"section-folder-recursive", "section-folder"},
     {"summary", "print-summary"},
     {"units", "print-units"},
 };

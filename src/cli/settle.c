@@ -5,6 +5,7 @@
 #include "cli/paths.h"
 #include "core/config.h"
 #include "core/fields.h"
+#include "core/files.h"
 #include "core/log.h"
 #include "core/regex.h"
 #include "report/model/change.h"
@@ -432,6 +433,27 @@ static kprof_status settle_text(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Scripts name ncu's own folder of sections, of which kprof has its own. */
+static void leave_out_sections_of_ncu(kprof_options *options)
+{
+    KPROF_AUTO(kprof_strlist) all = options->section_folders;
+    options->section_folders = (kprof_strlist)KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < all.count; i++) {
+        KPROF_AUTO_CLOSEDIR DIR *folder = opendir(all.items[i]);
+        bool is_of_ncu = false;
+        for (struct dirent *entry; folder && !is_of_ncu && (entry = readdir(folder));)
+            is_of_ncu = kprof_ends_with(entry->d_name, ".section");
+        if (is_of_ncu)
+            kprof_log(
+                KPROF_LOG_WARNING,
+                "--section-folder %s has no effect: it has ncu's files *.section, of which kprof reads none; kprof "
+                "list sections shows its own, which have ncu's identifiers",
+                all.items[i]);
+        else
+            kprof_strlist_add(&options->section_folders, all.items[i]);
+    }
+}
+
 static kprof_status settle_pages(kprof_options *options)
 {
     kprof_status status = settle_format(options);
@@ -577,6 +599,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     if (kprof_option_is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
+    leave_out_sections_of_ncu(options);
     status = settle_pages(options);
     if (status != KPROF_OK || !kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
         return status;

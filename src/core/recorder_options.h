@@ -140,7 +140,7 @@ OPTION(RECORDER, CHOICE, sampling_period, "warp-sampling-interval", RUNNING,
        .note = "N is from 0 to 26, since CUPTI samples every 2^31 cycles at most")
 OPTION(RECORDER, COUNT, sampling_passes, "warp-sampling-max-passes", RUNNING,
        "repeat a batch at most N times for samples of its instructions, each with an interval of its own (3)",
-       .argument = "N", .initial = KPROF_SAMPLING_PASSES, .value = 100)
+       .argument = "N", .initial = KPROF_SAMPLING_PASSES, .value = 1000000)
 OPTION(RECORDER, BYTES, sampling_buffer_bytes, "warp-sampling-buffer-size", RUNNING,
        "memory of the device for samples of instructions (64M)", .argument = "BYTES")
 OPTION(RECORDER, FLAG, follows_managed, "unified-memory", TRACE,

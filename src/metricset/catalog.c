@@ -219,7 +219,7 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
         status = kprof_fail(
             KPROF_BAD_METRICSET,
             "%s: has no folder \"sets\", \"sections\", \"findings\", \"aliases\" or \"words\" that can be read; "
-            "kprof's are JSON files, and it does not read ncu's files *.section",
+            "kprof's are JSON files",
             folder);
     return status;
 }

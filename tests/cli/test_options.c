@@ -262,7 +262,7 @@ TEST(intervals_of_samples_are_those_of_ncu)
     assert_int_equal(options.sampling_period, 0);
     assert_refused("--warp-sampling-interval 27 app",
                    "N is from 0 to 26, since CUPTI samples every 2^31 cycles at most");
-    assert_refused("--warp-sampling-max-passes 0 app", "N is from 1 to 100");
+    assert_refused("--warp-sampling-max-passes 0 app", "N is from 1 to 1000000");
 }
 
 TEST(clocks_are_left_alone)
@@ -952,6 +952,7 @@ static const char *const ncu_options[] = {"help h",
                                           "query-metrics-collection",
                                           "chips",
                                           "list-chips",
+                                          "list-injection-path-64",
                                           "apply-rules",
                                           "rule",
                                           "list-rules",
@@ -1254,6 +1255,7 @@ TEST(options_without_effect)
         {"trace -o x --report nvtx_sum --log-file y app", NULL},
         {"trace -o x --stats=true --log-file y app", NULL},
         {"report x.kprof -o y --rule Bottleneck", "--rule has no effect with --export alone"},
+        {"report x.kprof -o y --page details --rule Bottleneck --log-file z", NULL},
         {"merge x.kprof y.kprof -o z --log-file l", "--log-file has no effect: kprof merge prints no results"},
         {"ctl start --json", "--json has no effect: kprof ctl status alone prints results"},
         {"ctl status --json", NULL},

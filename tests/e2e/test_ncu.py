@@ -2,6 +2,7 @@
 
 import csv
 import io
+import pathlib
 import re
 import shlex
 import shutil
@@ -336,6 +337,31 @@ class Scripts(Case):
         self.assertFalse([name for name in os.listdir(self.dir) if name.endswith(".kprof")])
         os.rename(self.path("b.ncu-rep"), self.path("c.kprof"))
         self.assertEqual(self.run_ncu("-i", "c.ncu-rep", "--csv").out, self.run_ncu("-i", "c.kprof", "--csv").out)
+
+    def test_part_that_is_printed_too(self):
+        """As of a run, a page is printed beside --export where it is asked for."""
+        self.profile_ncu("-o", "a")
+        pages = ["--page", "details"], ["--csv", "--page", "raw"]
+        for words in pages:
+            shown = self.run_ncu("-i", "a", *words)
+            kept = self.run_ncu("-i", "a", "-o", "part", "-f", *words)
+            self.assertEqual(kept.out, shown.out)
+            self.assertIn("report: part.ncu-rep", kept.err)
+            self.assertEqual(self.run_ncu("-i", "part", *words).out, shown.out)
+        self.assertEqual(self.run_ncu("-i", "a", "-o", "part", "-f").out, "")
+        to_stderr = self.run_ncu("-i", "a", "-o", "part", "-f", "--log-file", "stderr", "--page", "details")
+        self.assertEqual(to_stderr.out, "")
+        self.assertIn("gpu__time_duration.sum", to_stderr.err)
+
+    def test_folder_of_sections_of_ncu(self):
+        """Scripts name the folder that ncu has its sections in; kprof has its own of these identifiers."""
+        os.mkdir(self.path("sections"))
+        pathlib.Path(self.path("sections"), "SpeedOfLight.section").touch()
+        for option in ("--section-folder", "--section-folder-recursive"):
+            run = self.run_ncu("--injection-path", INJECTION, option, "sections", "--section", "LaunchStats", APP,
+                               f"launch={SCALE}")
+            self.assertIn("Launch Statistics", run.out)
+            self.assertIn("--section-folder sections has no effect: it has ncu's files *.section", run.err)
 
     def test_options_of_a_run_on_a_report(self):
         """ncu takes them with --import, where they change nothing."""
