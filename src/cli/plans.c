@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/paths.h"
 #include "core/log.h"
+#include "core/regex.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,13 +68,15 @@ static void keep_error(void *user, kprof_log_level level, const char *message)
         (void)kprof_strlist_add(user, message);
 }
 
-/* Does the chip lack a metric that another chip has? */
+/* Does the chip lack a metric that another chip has, or all that a pattern means? */
 static bool is_missing(const kprof_catalog *catalog, kprof_host *own, const char *word)
 {
     KPROF_AUTO(kprof_strlist) chips = KPROF_STRLIST_INIT;
     bool is_known = false;
-    const bool are_known =
-        kprof_metrics_check(catalog, own, word) == KPROF_UNKNOWN_NAME && kprof_host_chips(&chips) == KPROF_OK;
+    const bool is_unknown = kprof_metrics_check(catalog, own, word) == KPROF_UNKNOWN_NAME;
+    if (is_unknown && kprof_regex_pattern(word))
+        return true;
+    const bool are_known = is_unknown && kprof_host_chips(&chips) == KPROF_OK;
     for (size_t i = 0; i < chips.count && are_known && !is_known; i++) {
         kprof_host *host = NULL;
         is_known = kprof_host_open(chips.items[i], NULL, &host) == KPROF_OK &&
@@ -102,7 +105,8 @@ static bool part_selection(const kprof_catalog *catalog, kprof_host *host, const
     return out->left_out.count > 0 && kprof_selection_count(&out->kept) > 0;
 }
 
-/* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
+/* A chip lacks some of the metrics that others have, and all that a pattern means: one that is asked for beside others
+ * is left out. */
 static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
 {
     KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;
@@ -115,8 +119,8 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)
         kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
     for (size_t i = 0; i < parts.left_out.count && status == KPROF_OK; i++)
-        kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric, other chips have",
-                  parts.left_out.items[i], kprof_host_chip(out->host));
+        kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric%s", parts.left_out.items[i],
+                  kprof_host_chip(out->host), kprof_regex_pattern(parts.left_out.items[i]) ? "" : ", other chips have");
     kprof_selection_free(&parts.kept);
     kprof_strlist_free(&parts.left_out);
     return status;
