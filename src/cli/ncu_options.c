@@ -17,6 +17,8 @@
 #define SAME(hint) ANY, KPROF_EFFECT_IDLE, hint, 0
 #define ELSE(hint) ANY, KPROF_EFFECT_REFUSED, hint, 0
 
+#define QUERY "query-metrics metrics=regex:"
+
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each other";
 static const char no_mps[] = "kprof has no support of MPS: run the processes without it";
@@ -72,9 +74,14 @@ static const kprof_other_option rows[] = {
     {NCU, "print-rule-details", 0, false, ANY, SAME("")},
     {NCU, "process-id", 0, true, NULL,
      ELSE("kprof starts the application, and does not attach to a process: give the application instead")},
-    {NCU, "query-metrics-collection", 0, true, "profiling",
-     ELSE("kprof list metrics lists what can be counted for each launch, and with --metrics "
-          "\"regex:^(source:|smsp__pcsamp_)\" of each instruction: leave the option out")},
+    {NCU, "query-metrics-collection", 0, true, NULL, "device", MEANS(QUERY "^device__attribute_")},
+    {NCU, "query-metrics-collection", 0, true, NULL, "launch", MEANS(QUERY "^launch__")},
+    {NCU, "query-metrics-collection", 0, true, NULL, "profiling", MEANS("query-metrics")},
+    {NCU, "query-metrics-collection", 0, true, NULL, "source", MEANS(QUERY "^(source:|smsp__pcsamp_)")},
+    {NCU, "query-metrics-collection", 0, true, NULL, "warpsampling", MEANS(QUERY "^smsp__pcsamp_")},
+    {NCU, "query-metrics-collection", 0, true, NULL,
+     ELSE("kprof lists those of profiling, device, launch, source and warpsampling, and kprof list sections what it "
+          "samples over time")},
     {NCU, "range-replay-options", 0, true, NULL, SAME(no_ranges)},
     {NCU, "rename-kernels", 0, true, NO, SAME(no_rename)},
     {NCU, "rename-kernels-export", 0, true, NO, SAME(no_rename)},

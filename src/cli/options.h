@@ -89,7 +89,7 @@ char kprof_option_letter(const kprof_option_row *row, const kprof_command *comma
 typedef enum kprof_effect {
     KPROF_EFFECT_IDLE,  /* changes nothing that kprof measures: the line runs, and a warning tells it */
     KPROF_EFFECT_KEPT,  /* kept in a field of kprof_options; kprof_nsys_settle makes options of kprof's of these */
-    KPROF_EFFECT_MEANS, /* stands for an option of kprof's */
+    KPROF_EFFECT_MEANS, /* stands for options of kprof's */
     KPROF_EFFECT_REFUSED
 } kprof_effect;
 
@@ -103,7 +103,8 @@ typedef struct kprof_other_option {
     const char *same;   /* values that ask for what kprof does anyway, as kprof_values_have takes them */
     const char *others; /* values that `effect` is of */
     kprof_effect effect;
-    const char *text; /* MEANS: the option, with its value behind "="; else why it has none, or how to do the same */
+    const char *text; /* MEANS: the options, parted by blanks, each with its value behind "="; else why it has none, or
+                         how to do the same */
     size_t field;     /* KEPT: offset of a char * in kprof_options */
 } kprof_other_option;
 

@@ -157,8 +157,8 @@ static kprof_status find_beginning(const kprof_command *command, const char *nam
         }
     const kprof_other_option *other = names.count == 0 ? kprof_ncu_option_next(name, NULL) : NULL;
     for (; other; other = kprof_ncu_option_next(name, other)) {
-        out->ncu = other;
-        kprof_strlist_add(&names, other->name);
+        out->ncu = kprof_ncu_option_find(other->name); /* its first row */
+        kprof_strlist_add_unique(&names, other->name);
     }
     return names.count == 1 ? KPROF_OK : names.count ? fail_ambiguous(name, &names) : fail_unknown(command, name);
 }
@@ -177,11 +177,25 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
     return status;
 }
 
+/* Take kprof's options that stand for another tool's, parted by blanks. */
+static kprof_status take_meant(cursor *at, const char *meant)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t length; *meant && status == KPROF_OK; meant += length) {
+        length = strcspn(meant, " ");
+        char *name = kprof_pool_keep(&at->options->made_words, kprof_strndup(meant, length));
+        char *value = strchr(name, '=');
+        if (value)
+            *value++ = '\0';
+        status = take_row(at, find_whole(name), value);
+        length += meant[length] == ' ';
+    }
+    return status;
+}
+
 /* `value`: NULL: it takes none. */
 static kprof_status follow_other(cursor *at, const kprof_other_option *option, char *value)
 {
-    const size_t length = option->effect == KPROF_EFFECT_MEANS ? strcspn(option->text, "=") : 0;
-    KPROF_AUTO_FREE char *meant = length > 0 ? kprof_strndup(option->text, length) : NULL;
     switch (option->effect) {
     case KPROF_EFFECT_IDLE:
         for (size_t i = 0; i < at->idle.count; i += 2)
@@ -194,7 +208,7 @@ static kprof_status follow_other(cursor *at, const kprof_other_option *option, c
         *(char **)((char *)at->options + option->field) = value;
         return KPROF_OK;
     case KPROF_EFFECT_MEANS:
-        return take_row(at, find_whole(meant), option->text[length] ? (char *)option->text + length + 1 : NULL);
+        return take_meant(at, option->text);
     default:
         return kprof_fail(KPROF_USAGE, "--%s%s%s: this option of %s is not supported; %s", option->name,
                           value ? " " : "", value ? value : "", option->tool, option->text);
