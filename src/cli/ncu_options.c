@@ -88,8 +88,6 @@ static const kprof_other_option rows[] = {
     {NCU, "rename-kernels-path", 0, true, NULL, SAME(no_rename)},
     {NCU, "section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
     {NCU, "support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
-    {NCU, "target-processes-filter", 0, true, "all",
-     ELSE("--target-processes application-only measures the first process alone")},
     {NCU, "warp-samples-per-interval", 0, true, NULL, SAME(no_warps)},
     {NVPROF, "aggregate-mode", 0, true, YES,
      ELSE("kprof has the sum, avg, min and max over a unit's instances: leave the option out")},

@@ -220,6 +220,7 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
     append_each("python-exclude", &filter->python_exclude, out);
     append_each("native-include", &filter->native_include, out);
     append_each("native-exclude", &filter->native_exclude, out);
+    append_each("target-processes-filter", &filter->processes, out);
     if (filter->range_filter)
         kprof_strbuf_printf(out, " --range-filter \"%s\"", filter->range_filter);
     if (filter->schedule && !is_captured)
@@ -415,8 +416,9 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
             KPROF_LOG_ERROR,
             "nothing was collected: the application did not initialise CUDA, was started without the variables "
             "that kprof sets (env -i, sudo, ssh), could not reach kprof's folder in TMPDIR, or ended before the "
-            "injection library was loaded%s%s",
+            "injection library was loaded%s%s%s",
             options->follow_children ? "" : "; its child processes are left out by --target-processes application-only",
+            options->filter.processes.count > 0 ? "; --target-processes-filter leaves processes out, too" : "",
             outcome->is_trace ? "; kprof doctor tells whether this machine can run CUDA" : "");
     else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR, "nothing was measured: %s",

@@ -7,12 +7,14 @@
 #include "core/fields.h"
 #include "core/files.h"
 #include "core/log.h"
+#include "core/process_filter.h"
 #include "core/regex.h"
 #include "report/model/change.h"
 #include "report/report.h"
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -242,6 +244,15 @@ static kprof_status settle_profiler_calls(kprof_options *options)
     return KPROF_OK;
 }
 
+/* "all" leaves no process out. */
+static kprof_status settle_processes(kprof_options *options)
+{
+    kprof_strlist *expressions = &options->filter.processes;
+    if (expressions->count == 1 && strcasecmp(expressions->items[0], "all") == 0)
+        kprof_strlist_free(expressions);
+    return kprof_process_filter_check(expressions);
+}
+
 /* Settle what to do, and whether all that was given goes with it. */
 static kprof_status settle_command(kprof_options *options)
 {
@@ -258,6 +269,7 @@ static kprof_status settle_command(kprof_options *options)
     KPROF_THEN(status, check_operand(options));
     KPROF_THEN(status, kprof_nsys_settle(options));
     KPROF_THEN(status, settle_kernel(options));
+    KPROF_THEN(status, settle_processes(options));
     if (options->import_path) /* nothing is measured */
         return status;
     KPROF_THEN(status, settle_ranges(options));

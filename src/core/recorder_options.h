@@ -87,6 +87,10 @@ OPTION(RECORDER, CHOICE, follow_children, "target-processes", RUNNING | TRACE,
        "profile the first process only, or its child processes too (all)", .argument = "application-only|all",
        .initial = 1, .choices = KPROF_CHOICES({"application-only", 0}, {"all", 1}))
 
+OPTION(FILTER, LIST, processes, "target-processes-filter", RUNNING | TRACE,
+       "profile only processes whose program has such a name; the first expression that matches decides",
+       .argument = "NAME|regex:PATTERN|exclude:NAME|exclude-tree:NAME[,...]")
+
 OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application reads /dev/null as its standard input")
 
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,

@@ -4,6 +4,7 @@
 #include "core/files.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/process_filter.h"
 #include "cupti/alone.h"
 #include "cupti/counting.h"
 #include "cupti/output.h"
@@ -108,7 +109,9 @@ static kprof_status start(const char *dir)
     if (status != KPROF_OK)
         return status;
     kprof_log_set_level(process->config.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_INFO);
-    if (!process->config.follow_children && process->config.root_pid != getpid())
+    const pid_t root = (pid_t)process->config.root_pid;
+    if ((!process->config.follow_children && root != getpid()) ||
+        !kprof_process_is_wanted(&process->config.filter.processes, root))
         return KPROF_OK;
     status = kprof_spool_writer_open(dir, &process->spool);
     if (status != KPROF_OK)

@@ -59,6 +59,7 @@ static kprof_config sample(void)
                    .nvtx_exclude = {exclude, 1, 1},
                    .python_include = {exclude, 1, 1},
                    .native_exclude = {include, 2, 2},
+                   .processes = {include, 1, 1},
                    .mangled = {include, 2, 2}},
         .chips = chips,
         .chip_count = 2,
@@ -111,6 +112,7 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_names_equal(&a->nvtx_exclude, &b->nvtx_exclude);
     assert_names_equal(&a->python_include, &b->python_include);
     assert_names_equal(&a->native_exclude, &b->native_exclude);
+    assert_names_equal(&a->processes, &b->processes);
     assert_names_equal(&a->python_exclude, &b->python_exclude);
     assert_names_equal(&a->mangled, &b->mangled);
 }

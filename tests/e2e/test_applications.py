@@ -266,6 +266,29 @@ class Behaviour(Case):
         self.assert_run(self.collect(["--target-processes", "application-only"], steps), 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
 
+    def test_processes_by_name(self):
+        """By the names of their programs, as ncu chooses them: the first expression that matches decides."""
+        for name in ("first", "second", "third"):
+            shutil.copy(APP, self.path(name))
+        run = [f"launch={VECTOR_ADD}", f"run=./second launch={SCALE} 'run=./third launch=_Z4lastPf'"]
+        everything = ["last", "scale", "vectorAdd"]
+        others = ["last", "vectorAdd"]
+        for words, launches in (("all", everything), ("first", ["vectorAdd"]), ("regex:^(first|th)", others),
+                                ("exclude:second", others), ("exclude-tree:second", ["vectorAdd"]),
+                                ("exclude:third,regex:i", ["vectorAdd"]), ("regex:i,exclude:third", others),
+                                ("exclude:nothing", everything), ("second,third", ["last", "scale"])):
+            with self.subTest(words):
+                self.assert_run(self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run",
+                                           "--target-processes-filter", words, "./first", *run), 0)
+                self.assertEqual(sorted(self.launches()), launches)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--target-processes-filter", "nothing",
+                         "./first", *run)
+        self.assertIn("--target-processes-filter leaves processes out", run.err)
+        self.assertNotEqual(run.code, 0)
+        run = self.kprof("--target-processes-filter", "regex:(", "./first")
+        self.assert_run(run, 101)
+        self.assertIn("--target-processes-filter", run.err)
+
     def test_child_that_outlives_the_application(self):
         steps = [f"launch={VECTOR_ADD}", "daemon", "sleep=300"]
         run = self.collect([], [*steps[:2], "init", f"launch={SCALE}", "sleep=400"])

@@ -1,0 +1,102 @@
+/* Chooses processes of an application by the names of their programs. */
+#include "core/process_filter.h"
+#include "core/files.h"
+#include "core/regex.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char option[] = "--target-processes-filter", exclude[] = "exclude:", exclude_tree[] = "exclude-tree:";
+
+/* What a program is called: by its file, and by the word that started it, as "python3" may lead to "python3.11". */
+typedef struct process_names {
+    char file[256], word[256];
+} process_names;
+
+static void keep_last_part(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(out, size, "%s", slash ? slash + 1 : path);
+}
+
+static void read_names(pid_t pid, process_names *out)
+{
+    char path[64], text[4096] = "";
+    snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+    const ssize_t length = readlink(path, text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    keep_last_part(text, out->file, sizeof out->file);
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
+    kprof_read_text(path, text, sizeof text);
+    keep_last_part(text, out->word, sizeof out->word);
+}
+
+static bool is_named(const process_names *names, const char *name)
+{
+    return strcmp(names->file, name) == 0 || strcmp(names->word, name) == 0;
+}
+
+/* A pattern that takes too long matches nothing. */
+static bool is_matched(const process_names *names, const char *pattern)
+{
+    kprof_regex *regex;
+    if (kprof_regex_new(option, pattern, &regex) != KPROF_OK)
+        return false;
+    const bool is = kprof_regex_match(regex, names->file) == KPROF_REGEX_YES ||
+                    kprof_regex_match(regex, names->word) == KPROF_REGEX_YES;
+    kprof_regex_free(regex);
+    return is;
+}
+
+/* Is the process, or one that it descends from, named so? */
+static bool descends_from(pid_t root, const char *name)
+{
+    enum { MOST_GENERATIONS = 1000 };
+    uint64_t pid = (uint64_t)getpid();
+    for (int i = 0; i < MOST_GENERATIONS && pid > 1; i++) {
+        process_names names;
+        char path[64];
+        read_names((pid_t)pid, &names);
+        if (is_named(&names, name))
+            return true;
+        snprintf(path, sizeof path, "/proc/%llu/status", (unsigned long long)pid);
+        if (pid == (uint64_t)root || !kprof_proc_number(&(kprof_proc_file){"", path}, "PPid", 10, &pid))
+            break;
+    }
+    return false;
+}
+
+kprof_status kprof_process_filter_check(const kprof_strlist *expressions)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < expressions->count && status == KPROF_OK; i++) {
+        const char *pattern = kprof_regex_pattern(expressions->items[i]);
+        kprof_regex *regex = NULL;
+        if (pattern)
+            status = kprof_regex_new(option, pattern, &regex);
+        kprof_regex_free(regex);
+    }
+    return status;
+}
+
+bool kprof_process_is_wanted(const kprof_strlist *expressions, pid_t root)
+{
+    process_names own;
+    bool has_names = false;
+    if (expressions->count == 0)
+        return true;
+    read_names(getpid(), &own);
+    for (size_t i = 0; i < expressions->count; i++) {
+        const char *word = expressions->items[i], *pattern = kprof_regex_pattern(word);
+        const bool is_tree = kprof_begins_with(word, exclude_tree), is_one = kprof_begins_with(word, exclude);
+        if (is_tree && descends_from(root, word + strlen(exclude_tree)))
+            return false;
+        if (is_one && is_named(&own, word + strlen(exclude)))
+            return false;
+        has_names |= !is_tree && !is_one;
+        if (!is_tree && !is_one && (pattern ? is_matched(&own, pattern) : is_named(&own, word)))
+            return true;
+    }
+    return !has_names;
+}
