@@ -78,6 +78,9 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
 #define KPROF_MADE_NUMBERS(X)                                                                                          \
     X(FP64_CONVERTED, "derived__source_thread_inst_fp64_converted", "thread",                                          \
       "threads that convert from or to double precision")                                                              \
+    X(FP32, "derived__source_thread_inst_fp32", "thread", "threads that add or multiply in single precision")          \
+    X(ATOMIC_SAMPLES, "derived__source_samples_atomic", "sample",                                                      \
+      "samples at atomics on global memory, and of warps that wait for their values")                                  \
     X(ATOMIC_TAGS, "derived__source_tags_global_atomic", "", "cache lines that atomics on global memory ask for")      \
     X(ATOMIC_CONFLICTS, "derived__source_conflicts_shared_atomic", "wavefront",                                        \
       "wavefronts of shared memory that its atomics take beyond "                                                      \

@@ -251,10 +251,17 @@ TEST(test_numbers_that_findings_read)
     assert_true(made_of("F2F.F64.F32 R4, R6", KPROF_COUNTER_FP64_CONVERTED) == 24);
     assert_true(made_of("@!P1 F2F.F32.F64 R4, R6", KPROF_COUNTER_FP64_CONVERTED) == 24);
     assert_true(made_of("F2F.F16.F32 R4, R6", KPROF_COUNTER_FP64_CONVERTED) == 0);
+    assert_true(made_of("@P0 FADD R4, R4, R6", KPROF_COUNTER_FP32) == 24);
+    assert_true(made_of("FFMA R4, R4, R6, R4", KPROF_COUNTER_FP32) == 24);
+    assert_true(made_of("DADD R4, R4, R6", KPROF_COUNTER_FP32) == 0);
     assert_true(made_of("@P0 FADD R4, R4, R6", KPROF_COUNTER_PREDICATED_OFF) == 40);
     assert_true(made_of("@P0 BRA 0x10", KPROF_COUNTER_PREDICATED_OFF) == 0);
     assert_true(made_of("ATOMG.E.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 5);
+    execute("INSERT OR REPLACE INTO instruction_value SELECT id, 2, 0x20, (SELECT id FROM metric WHERE name="
+            "'smsp__pcsamp_warps_issue_stalled_lg_throttle'), 900 FROM code_profile");
+    assert_true(made_of("ATOMG.E.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_SAMPLES) == 960);
     count_third("l1tex_tags_mem_global", 0);
+    assert_true(made_of("ATOMS.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_SAMPLES) == 0);
     assert_true(made_of("ATOMS.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 0);
     count_third("l1tex_pipe_lsu_wavefronts_mem_shared", 9);
     count_third("l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 2);

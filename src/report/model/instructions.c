@@ -80,6 +80,14 @@ static double count_of(const kprof_profiled_code *code, size_t instruction, kpro
     return kprof_profiled_values(code, instruction)[code->counters[which]];
 }
 
+static double count_singles(const kprof_profiled_code *code, size_t instruction)
+{
+    static const char *const opcodes[] = {"FADD", "FFMA", "FMUL"};
+    const char *text = or_empty(code->instructions[instruction].text);
+    const bool is_single = has_any(skip_predicate(text), opcodes, COUNT_OF(opcodes));
+    return is_single ? count_of(code, instruction, KPROF_COUNTER_THREADS_ON) : 0;
+}
+
 static double count_doubles(const kprof_profiled_code *code, size_t instruction)
 {
     static const char *const opcodes[] = {"DADD", "DFMA", "DMMA", "DMNMX", "DMUL", "DSETP"};
@@ -103,6 +111,15 @@ static double count_atomic_tags(const kprof_profiled_code *code, size_t instruct
     const double atomics =
         count_of(code, instruction, KPROF_COUNTER_ATOM) + count_of(code, instruction, KPROF_COUNTER_RED);
     return atomics > 0 ? count_of(code, instruction, KPROF_COUNTER_TAGS) : 0;
+}
+
+static double count_atomic_samples(const kprof_profiled_code *code, size_t instruction)
+{
+    const size_t awaited = kprof_profiled_awaited(code, instruction);
+    const bool is_atomic = count_atomic_tags(code, awaited == SIZE_MAX ? instruction : awaited) > 0;
+    const double *values = kprof_profiled_values(code, instruction);
+    const double samples = is_atomic ? kprof_profiled_number(code, values, KPROF_NUMBER_SAMPLES) : 0;
+    return samples > 0 ? samples : 0;
 }
 
 static double count_atomic_conflicts(const kprof_profiled_code *code, size_t instruction)
@@ -131,6 +148,11 @@ static double count_off(const kprof_profiled_code *code, size_t instruction)
 static const made_number made[] = {
     {KPROF_COUNTER_FP64, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_doubles},
     {KPROF_COUNTER_FP64_CONVERTED, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_converted},
+    {KPROF_COUNTER_FP32, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_singles},
+    {KPROF_COUNTER_ATOMIC_SAMPLES,
+     {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED, KPROF_COUNTER_TAGS},
+     false,
+     count_atomic_samples},
     {KPROF_COUNTER_ATOMIC_TAGS, {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED, KPROF_COUNTER_TAGS}, false, count_atomic_tags},
     {KPROF_COUNTER_ATOMIC_CONFLICTS,
      {KPROF_COUNTER_ATOM, KPROF_COUNTER_WAVEFRONTS, KPROF_COUNTER_WAVEFRONTS_IDEAL},
