@@ -37,6 +37,12 @@ PLACES = {"loss": ("Atomics", "memory.cu:96", "sm_60_atomic_functions.hpp:294", 
           "blocksum": ("Atomics", "shared.cu:80", "sm_20_atomic_functions.hpp:84", (46.5, 100)),
           "ladder": ("WarpStall", "shared.cu:110", "sm_30_intrinsics.hpp:98", (0, 100)),
           "parameters": ("SystemMemory", "host.cu:9", None, (49.2, 100))}
+# As people write them: with the full set threads that index a table of constants, and a filter that reads each value of
+# 49 places again; with --set source threads of Triton that add to one word.
+FURTHER = "tests/report/findings/further-h200.kprof"
+FURTHER_PLACES = {"palette": ("DivergentConstants", "shared.cu:182", None, (46.2, 100)),
+                  "filter7": ("L1Traffic", "global.cu:211", None, (28.8, 100)),
+                  "loss_sum": ("Atomics", "triton_more.py:87", None, None)}
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
@@ -297,7 +303,14 @@ def faults_of_host_memory(launches):
 def faults_of_libraries(source, kprof):
     """Findings name the user's own line, and estimate half of what the mended kernel gains to twice of it."""
     launches = read_launches(source, kprof, recorded=LIBRARIES)
-    for kernel, (finding, line, library, range_pct) in PLACES.items():
+    yield from faults_of_places(launches, PLACES)
+    yield from faults_of_places(read_launches(source, kprof, recorded=FURTHER), FURTHER_PLACES)
+    if "Atomics" in {one["id"] for one in launches["degrees_ok"]["findings"]}:
+        yield "Atomics is found for degrees_ok, where nothing is left to mend"
+
+
+def faults_of_places(launches, places):
+    for kernel, (finding, line, library, range_pct) in places.items():
         found = {one["id"]: one for one in launches[kernel]["findings"]}.get(finding)
         told = [(place["place"], place.get("in_library")) for place in (found or {}).get("places", [])]
         if (line, library) not in told:
@@ -305,8 +318,6 @@ def faults_of_libraries(source, kprof):
         gain = found and found["estimated_speedup"] and found["estimated_speedup"]["pct"]
         if (gain is None) != (range_pct is None) or (range_pct and not range_pct[0] <= gain <= range_pct[1]):
             yield f"{finding} of {kernel} is worth {gain} %, not {range_pct}"
-    if "Atomics" in {one["id"] for one in launches["degrees_ok"]["findings"]}:
-        yield "Atomics is found for degrees_ok, where nothing is left to mend"
 
 
 def read_briefs(source, kprof, recorded):
