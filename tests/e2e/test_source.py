@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import io
 import json
 import os
 import re
@@ -414,6 +415,17 @@ class Instructions(Case):
         self.assertEqual(self.kprof("report", "both.kprof", "--html", "both.html").code, 0)
         with open(self.path("both.html"), encoding="utf-8") as page:
             self.assertIn(f"launches; process {processes[0]}", page.read())
+
+    def test_instances_of_a_metric(self):
+        """Metrics of instructions may be named where they are printed."""
+        name = "smsp__pcsamp_warps_issue_stalled_wait"
+        words = ["report", RECORDED, "--page", "raw", "--csv-layout", "ncu", "--print-metric-instances", "values"]
+        rows = list(csv.reader(io.StringIO(self.kprof(*words, "--metrics", name).out)))
+        whole = list(csv.reader(io.StringIO(self.kprof(*words).out)))
+        at = whole[0].index(name)
+        self.assertEqual([row[-1] for row in rows], [row[at] for row in whole])
+        self.assertEqual(rows[0][10:], ["CC", name])
+        self.assertRegex(rows[2][-1], r"^\d+ \(\d")
 
     def test_names_of_instructions_lead_to_their_page(self):
         for name in ("smsp__pcsamp_warps_issue_stalled_wait", "memory_l2_theoretical_sectors_global",

@@ -104,6 +104,7 @@ typedef struct choice {
     const char *path;
     const kprof_model *model;
     bool *taken; /* [list.count] */
+    bool with_instances;
 } choice;
 
 typedef kprof_status take_one(const choice *from, const char *word);
@@ -201,10 +202,10 @@ static bool is_over_time(const kprof_model_metric *metric)
     return strcmp(metric->kind, KPROF_TIMELINE_KIND) == 0;
 }
 
-/* Launches have no value of it. */
-static bool is_of_none(const kprof_model_metric *metric)
+/* Launches have no value of it, or none but the sum over their instructions. */
+static bool is_of_none(const kprof_model_metric *metric, bool with_instances)
 {
-    return strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0 || is_over_time(metric);
+    return (strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0 && !with_instances) || is_over_time(metric);
 }
 
 /* UNKNOWN_NAME when launches have nothing of that name. */
@@ -219,7 +220,8 @@ static kprof_status take_metric(const choice *from, const char *word)
                           "%s: --metrics %s: launches have it over time alone; --page timeline without --metrics "
                           "shows it",
                           from->path, word);
-    if (is_known ? is_of_none(&model->metrics[number]) : !alias && kprof_instruction_is_word(word))
+    if (is_known ? is_of_none(&model->metrics[number], from->with_instances)
+                 : !alias && kprof_instruction_is_word(word))
         return kprof_fail(KPROF_UNKNOWN_NAME,
                           "%s: --metrics %s: single instructions have it, not launches; --page source shows what was "
                           "measured of these",
@@ -235,11 +237,15 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
     bool *taken = model->is_shown;
     KPROF_AUTO_FREE const char **names = kprof_calloc(model->metric_count + 1, sizeof *names);
     for (size_t i = 0; i < model->metric_count; i++)
-        names[i] = is_of_none(&model->metrics[i]) ? "" : model->metrics[i].name;
-    const choice from = {{"--metrics", "metric", names, model->metric_count, subset->catalog}, path, model, taken};
+        names[i] = is_of_none(&model->metrics[i], subset->with_instances) ? "" : model->metrics[i].name;
+    const choice from = {.list = {"--metrics", "metric", names, model->metric_count, subset->catalog},
+                         .path = path,
+                         .model = model,
+                         .taken = taken,
+                         .with_instances = subset->with_instances};
     const kprof_status status = take_each(take_metric, &from, subset->metrics, has_sections);
     for (size_t i = 0; i < model->metric_count; i++) /* a pattern may match no name at all */
-        taken[i] = taken[i] && !is_of_none(&model->metrics[i]);
+        taken[i] = taken[i] && !is_of_none(&model->metrics[i], subset->with_instances);
     return status;
 }
 
@@ -269,7 +275,8 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++)
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
-    const choice from = {{"--section", "section", names, count, subset->catalog}, path, model, taken};
+    const choice from = {
+        .list = {"--section", "section", names, count, subset->catalog}, .path = path, .model = model, .taken = taken};
     const bool has_others = subset->metrics->count > 0 || subset->sections_of_set->count > 0;
     KPROF_THEN(status, take_each(take_section, &from, subset->sections, has_others));
     KPROF_THEN(status, take_any(&from.list, path, subset->sections_of_set, taken));

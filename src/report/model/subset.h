@@ -18,6 +18,7 @@ typedef struct kprof_subset {
     const kprof_strlist *sections;        /* ids or "regex:..." */
     const kprof_strlist *sections_of_set; /* ids; the report has one of them at least */
     const kprof_strlist *metrics;         /* full names, base names, aliases or "regex:..."; they become a section */
+    bool with_instances;                  /* metrics of instructions may be named, too, for their sums over a launch */
     const kprof_catalog *catalog;         /* that has the aliases, and tells of sections; NULL: there is none */
 } kprof_subset;
 
