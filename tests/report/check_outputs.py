@@ -429,7 +429,7 @@ def main():
     schema = json.loads((source / "docs/report.schema.json").read_text())
     check_floats(golden / "source.csv",
                  lambda header: ["line", "samples", "samples_pct", "instructions", "excess_sectors"])
-    for page in ("details", "raw", "summary", "sources", "source", "source-none", "source-details", "session",
+    for page in ("details", "raw", "summary", "sources", "source", "source-details", "session",
                  "raw-v1", "raw-v2", "multiplexed-details", "multiplexed-raw", "multiplexed-summary", "diff",
                  "statistics", "multiplexed-statistics"):
         check_json(golden / f"{page}.json", schema)
