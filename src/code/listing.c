@@ -3,6 +3,7 @@
  * between text and semicolon which scoreboards it has to do with. */
 #include "code/listing.h"
 
+#include "code/parts.h"
 #include "code/sass.h"
 #include "code/waits.h"
 #include "core/bisect.h"
@@ -78,6 +79,7 @@ static void end_section(reader *r)
             function->instructions[k].access = kprof_sass_access(line);
         }
         kprof_code_find_waits(function, &r->listing, &r->waits, &r->steps_left);
+        kprof_code_give_parts_lines(r->code, function, &r->listing);
     }
     free(r->listing.lines);
     r->listing = (kprof_code_listing){0};

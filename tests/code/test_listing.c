@@ -155,6 +155,44 @@ static void check_made_up(const made_up *instructions, size_t count, const char 
     kprof_code_free(&code);
 }
 
+/* The line of an instruction of "lengths" with calls in it: from `first` and `second`, if it is not 0, to 0x90, which
+ * is in the row of line 13, and from there to 0xc0. */
+static uint32_t line_with_calls(uint64_t first, uint64_t second, uint64_t offset)
+{
+    kprof_code code;
+    size_t size;
+    KPROF_AUTO_FREE char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    const kprof_code_function *function = find_function(&code, "lengths");
+    KPROF_AUTO(kprof_strbuf) listing = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&listing, ".text.lengths:\n");
+    for (uint64_t at = 0; at < function->bytes; at += KPROF_CODE_INSTRUCTION_BYTES) {
+        const bool calls = at == first || (second && at == second);
+        kprof_strbuf_puts(&listing, at == 0x90 ? "$division:\n" : at == 0xc0 ? "$root:\n" : "");
+        kprof_strbuf_printf(&listing, "        /*%04llx*/ %s ;\n", (unsigned long long)at,
+                            calls        ? "CALL.REL.NOINC `($division)"
+                            : at == 0xa0 ? "CALL.REL.NOINC `($root)"
+                                         : "NOP");
+    }
+    kprof_code_take_listing(&code, listing.data, listing.length);
+    const kprof_code_instruction *own = &function->instructions[offset / KPROF_CODE_INSTRUCTION_BYTES];
+    const uint32_t line = code.frames[own->first_frame].line;
+    kprof_code_free(&code);
+    return line;
+}
+
+/* A division has no row in the line table: it is of the line that calls it, and not of the one that stands before it.
+ */
+TEST(parts_have_the_line_that_calls_them)
+{
+    assert_int_equal(line_with_calls(0x20, 0, 0x90), 11);
+    assert_int_equal(line_with_calls(0x20, 0x30, 0xb0), 11);
+    assert_int_equal(line_with_calls(0x20, 0, 0xc0), 11); /* called from there */
+    assert_int_equal(line_with_calls(0x20, 0, 0x80), 13);
+    assert_int_equal(line_with_calls(0x20, 0, 0x130), 13);   /* a row begins */
+    assert_int_equal(line_with_calls(0x20, 0x50, 0x90), 13); /* of two lines */
+}
+
 /* The second load sets the scoreboard, too, and gives nothing that is used. */
 TEST(both_results_of_a_texture_are_waited_for)
 {
