@@ -1,3 +1,4 @@
+/* Finds where calls within a function go, and which instructions stand there without a row of the line table. */
 #include "code/parts.h"
 
 #include "code/sass.h"
