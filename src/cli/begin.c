@@ -45,8 +45,7 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         .sets = sets,
         .start_unix_ns = kprof_unix_ns(),
     };
-    if (status == KPROF_OK)
-        status = kprof_report_create(to->path, to->mode, &info, out);
+    KPROF_THEN(status, kprof_report_create(to->path, to->mode, &info, out));
     if (status == KPROF_OK && options->source_per_launch)
         kprof_report_keep_launches_apart(*out);
     const bool has_passes = kprof_plans_runs(plans) == 0 || plans->in_run;

@@ -105,9 +105,8 @@ int kprof_cmd_diff(const kprof_options *options)
     KPROF_THEN(status, open_side(&of, KPROF_NEW, options->argument));
     const kprof_condition_use use = {"--fail-on", of.conditions, of.request.condition_count, of.reports, KPROF_SIDES};
     KPROF_THEN(status, kprof_conditions_translate(options, &use));
-    if (status == KPROF_OK)
-        status =
-            kprof_results_show(options, &kprof_diff_page, &(kprof_page_input){of.reports, KPROF_SIDES, &of.request});
+    KPROF_THEN(status, kprof_results_show(options, &kprof_diff_page,
+                                          &(kprof_page_input){of.reports, KPROF_SIDES, &of.request}));
     KPROF_THEN(status, conclude(&of.outcome));
     for (size_t i = 0; i < of.request.condition_count; i++)
         kprof_condition_free(&of.conditions[i]);

@@ -253,7 +253,7 @@ int kprof_cmd_plan(const kprof_options *options)
     KPROF_THEN(status, kprof_chips_named(options, &chips));
     KPROF_THEN(status, kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans));
     kprof_strlist_free(&chips.names);
-    if (status == KPROF_OK)
-        status = kprof_results_show(options, &page, &(kprof_page_input){.content = &(plan_content){options, &plans}});
+    KPROF_THEN(status,
+               kprof_results_show(options, &page, &(kprof_page_input){.content = &(plan_content){options, &plans}}));
     return kprof_status_exit_code(status);
 }

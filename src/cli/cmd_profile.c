@@ -102,7 +102,7 @@ static kprof_status check_application(const kprof_options *options)
     if (kprof_is_report(name) || (!is_program && kprof_has_extension(name)))
         return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
     kprof_status status = is_named || is_program ? KPROF_OK : kprof_program_word_check(options);
-    return status == KPROF_OK ? kprof_program_check(name) : status;
+    return KPROF_THEN(status, kprof_program_check(name));
 }
 
 /* Does kprof measure a run of the application? Not in a trace, and not in a census alone. */
@@ -137,11 +137,10 @@ static kprof_status prepare_trace(profile *run)
 {
     const kprof_options *options = run->options;
     kprof_status status = kprof_stats_choose(&options->stats_reports, &run->tables);
-    if (status == KPROF_OK)
-        status = kprof_stats_check(&options->stats_reports,
-                                   &(kprof_stats_records){.managed = options->follows_managed,
-                                                          .samples = options->samples_program,
-                                                          .callers = options->call_stack_type != 0});
+    KPROF_THEN(status, kprof_stats_check(&options->stats_reports,
+                                         &(kprof_stats_records){.managed = options->follows_managed,
+                                                                .samples = options->samples_program,
+                                                                .callers = options->call_stack_type != 0}));
     KPROF_THEN(status, kprof_filter_check(&options->filter));
     if (status == KPROF_OK && options->samples_program)
         kprof_plans_sample(options, &run->plans);
@@ -208,11 +207,10 @@ static kprof_status open_session(profile *run)
         status = kprof_export_path_claim(run->options, &run->report_path, &run->create_mode);
     else if (status == KPROF_OK)
         run->report_path = kprof_strprintf("%s/" REPORT_IN_TEMP, run->session.dir);
-    if (status == KPROF_OK)
-        status = kprof_report_begin_run(
-            run->options, plans,
-            &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL, NULL},
-            &run->report);
+    KPROF_THEN(status, kprof_report_begin_run(run->options, plans,
+                                              &(kprof_report_target){run->report_path, run->create_mode,
+                                                                     measures(run) ? "default" : NULL, NULL},
+                                              &run->report));
     KPROF_THEN(status, keep_seed(run));
     if (status == KPROF_OK && run->options->export_path)
         status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
@@ -284,7 +282,7 @@ static kprof_status start_application(profile *run)
             kprof_remote_open(&(kprof_remote_run){&run->session, run->spools, run->options, &run->plans}, &run->remote);
     KPROF_THEN(status, kprof_child_fork(&spec, &run->child));
     KPROF_THEN(status, save_config(run));
-    return status == KPROF_OK ? kprof_child_start(&run->child, run->options->application[0]) : status;
+    return KPROF_THEN(status, kprof_child_start(&run->child, run->options->application[0]));
 }
 
 /* Note that somebody wants the whole to end, whatever this run of the application makes of the signal. */

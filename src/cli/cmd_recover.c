@@ -230,10 +230,9 @@ static kprof_status recover(recovery *run)
     }
     kprof_session_read_note(&run->session, &run->note);
     kprof_status status = name_report(run);
-    if (status == KPROF_OK)
-        status = kprof_report_begin_again(run->options, &run->session,
-                                          &(kprof_report_target){run->path, run->mode, NULL, KPROF_SESSION_SEED},
-                                          &run->report);
+    KPROF_THEN(status, kprof_report_begin_again(run->options, &run->session,
+                                                &(kprof_report_target){run->path, run->mode, NULL, KPROF_SESSION_SEED},
+                                                &run->report));
     KPROF_THEN(status, ingest(run));
     if (status != KPROF_OK || run->is_empty) {
         kprof_report_discard(run->report);

@@ -73,7 +73,7 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
         at->word++;
     }
     kprof_status status = check_repeated(at, row, attached);
-    return status == KPROF_OK ? kprof_value_store(row, attached, at->options) : status;
+    return KPROF_THEN(status, kprof_value_store(row, attached, at->options));
 }
 
 /* The options of one reason stand in one message. */

@@ -153,7 +153,7 @@ static kprof_status store(const kprof_parts *parts, const kprof_part *part, kpro
     kprof_status status = kprof_spools_poll(spools);
     kprof_spools_free(spools);
     const kprof_code_options code = kprof_code_options_of(parts->run.options, parts->run.session);
-    return status == KPROF_OK ? kprof_report_read_code(report, &code) : status;
+    return KPROF_THEN(status, kprof_report_read_code(report, &code));
 }
 
 /* Make a report of a part, from all that processes have written so far, and tell where it is. */

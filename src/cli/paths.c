@@ -120,7 +120,7 @@ kprof_status kprof_findings_locate(const kprof_options *options, kprof_finding_s
     if (!options->apply_rules || (!are_asked_for && !kprof_catalog_is_there()))
         return KPROF_OK;
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
+    return KPROF_THEN(status, kprof_catalog_findings(out->catalog, &options->rules, &out->findings));
 }
 
 void kprof_findings_free(kprof_finding_source *source)

@@ -296,7 +296,7 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
 {
     kprof_status status = read_catalog(options, out);
     out->limits.workload.device_bytes = device_bytes;
-    return status == KPROF_OK ? plan_chips(options, chips, out) : status;
+    return KPROF_THEN(status, plan_chips(options, chips, out));
 }
 
 static kprof_status plan_samples(const kprof_options *options, kprof_strlist *chips, kprof_plans *out)

@@ -313,7 +313,7 @@ static kprof_status parse(client *from)
     from->is_parsed = true;
     if (status == KPROF_OK && (from->options.command->mask != KPROF_IN(ctl) || !from->options.argument))
         status = kprof_fail(KPROF_USAGE, "kprof ctl: start, stop or status?");
-    return status == KPROF_OK ? read_pids(from) : status;
+    return KPROF_THEN(status, read_pids(from));
 }
 
 static kprof_status take_command(kprof_remote *remote, client *from)

@@ -274,7 +274,7 @@ static kprof_status settle_command(kprof_options *options)
         return status;
     KPROF_THEN(status, settle_ranges(options));
     KPROF_THEN(status, check_application_replay(options));
-    return status == KPROF_OK ? settle_profiler_calls(options) : status;
+    return KPROF_THEN(status, settle_profiler_calls(options));
 }
 
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
@@ -491,7 +491,7 @@ static kprof_status settle_pages(kprof_options *options)
         status = kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->page == KPROF_PAGE_BRIEF && options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL; /* the page has a document for each kernel */
-    return status == KPROF_OK ? settle_conditions(options) : status;
+    return KPROF_THEN(status, settle_conditions(options));
 }
 
 /* Can the run that takes the census measure what is asked for? It measures launches of kernels that come again,

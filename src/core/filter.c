@@ -118,9 +118,8 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
     KPROF_THEN(status,
                kprof_nvtx_filter_new("--nvtx-include", &spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
-    if (status == KPROF_OK)
-        status = make_functions("--python-include", &spec->python_include, &spec->python_exclude,
-                                &filter->functions[KPROF_PYTHON_FUNCTIONS]);
+    KPROF_THEN(status, make_functions("--python-include", &spec->python_include, &spec->python_exclude,
+                                      &filter->functions[KPROF_PYTHON_FUNCTIONS]));
     if (status == KPROF_OK)
         status = make_functions("--native-include", &spec->native_include, &spec->native_exclude,
                                 &filter->functions[KPROF_NATIVE_FUNCTIONS]);

@@ -178,7 +178,7 @@ kprof_status kprof_probe_devices(kprof_probe *out)
         if (status == KPROF_OK && has_key)
             kprof_cache_put(&key, out->devices, out->device_count * sizeof *out->devices);
     }
-    return status == KPROF_OK ? check_permission() : status;
+    return KPROF_THEN(status, check_permission());
 }
 
 kprof_status kprof_probe_ask_versions(kprof_probe_versions *out)

@@ -354,7 +354,7 @@ kprof_status kprof_profiler_skip_pass(kprof_profiler *p)
 {
     bool more;
     kprof_status status = kprof_profiler_start(p);
-    return status == KPROF_OK ? kprof_profiler_stop(p, &more) : status;
+    return KPROF_THEN(status, kprof_profiler_stop(p, &more));
 }
 
 kprof_status kprof_profiler_run_out(kprof_profiler *p)
@@ -380,7 +380,7 @@ kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wa
     p->automatic = wanted->automatic;
     kprof_status status = enable(p);
     KPROF_THEN(status, blank_image(p));
-    return status == KPROF_OK ? configure(p) : status;
+    return KPROF_THEN(status, configure(p));
 }
 
 bool kprof_profiler_goes_on(const kprof_profiler *p)

@@ -519,7 +519,7 @@ static kprof_status save_blocks(kprof_snapshot *s, size_t from, int64_t limit_ns
     CUresult result = upload(s, &s->start, grows ? 0 : from);
     KPROF_THEN(result, run(s, s->scan, &s->start, from));
     status = inspect(s, result, from, limit_ns);
-    return status == KPROF_OK ? keep_blocks(s, &s->start, from, limit_ns) : status;
+    return KPROF_THEN(status, keep_blocks(s, &s->start, from, limit_ns));
 }
 
 /* If something cannot be saved, the snapshot keeps what it has. */
@@ -728,7 +728,7 @@ static kprof_status see_start(kprof_snapshot *s, bool is_start)
     const kprof_rows list = {
         .to = table->device, .from = s->start.device, .width = table->count * sizeof(block), .height = 1};
     kprof_status status = table->count > 0 ? kprof_snapshot_copy(s, &list) : KPROF_OK;
-    return status == KPROF_OK ? wait(s, IDLE_LIMIT_NS) : status;
+    return KPROF_THEN(status, wait(s, IDLE_LIMIT_NS));
 }
 
 static kprof_status watch(kprof_snapshot *s, bool is_start)
@@ -743,7 +743,7 @@ static kprof_status watch(kprof_snapshot *s, bool is_start)
         return status;
     result = download(s, &s->seen, 0);
     status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("looking at memory", result);
-    return status == KPROF_OK ? keep_differing(s) : status;
+    return KPROF_THEN(status, keep_differing(s));
 }
 
 kprof_status kprof_snapshot_watch(kprof_snapshot *s, bool is_start)
@@ -930,8 +930,7 @@ kprof_status kprof_snapshot_keep_all(kprof_snapshot *s, kprof_kept_memory **out)
     size_t bytes = 0;
     *out = calloc(1, sizeof **out);
     kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to keep what has changed");
-    if (status == KPROF_OK)
-        status = inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS);
+    KPROF_THEN(status, inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS));
     for (size_t i = 0; i < s->start.count && status == KPROF_OK; i++) {
         const block *b = &s->start.items[i];
         if (!(b->state & CHANGED))
@@ -991,8 +990,7 @@ static kprof_status clear_groups(kprof_snapshot *s)
 kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
 {
     kprof_status status = s->start.count > 0 ? clear_groups(s) : KPROF_OK;
-    if (status == KPROF_OK)
-        status = inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS);
+    KPROF_THEN(status, inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS));
     KPROF_THEN(status, list_changed(s));
     kprof_backing_mark(&s->backing);
     if (status == KPROF_OK && s->end.count > 0)

@@ -430,7 +430,7 @@ kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
         kprof_cupti_share();
     kprof_status status = kprof_cupti_load(&target.cupti);
     KPROF_THEN(status, kprof_driver_load(&target.driver));
-    return status == KPROF_OK ? subscribe() : status;
+    return KPROF_THEN(status, subscribe());
 }
 
 /* Kernels that ran unseen may have left the addresses of their modules' variables to any kernel. */

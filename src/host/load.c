@@ -183,7 +183,7 @@ kprof_status kprof_nvperf_load(const kprof_nvperf_api **out)
     const kprof_cupti_api *unused;
     kprof_status status = kprof_cupti_load(&unused); /* says where to look */
     *out = &nvperf_api;
-    return status == KPROF_OK ? get_library(&nvperf, load_nvperf) : status;
+    return KPROF_THEN(status, get_library(&nvperf, load_nvperf));
 }
 
 void kprof_cupti_share(void)

@@ -49,7 +49,7 @@ static kprof_status load_libraries(const kprof_host *host, const kprof_cupti_api
 {
     const kprof_nvperf_api *unused;
     kprof_status status = host->keeps_answers ? kprof_nvperf_load(&unused) : KPROF_OK;
-    return status == KPROF_OK ? kprof_cupti_load(out) : status;
+    return KPROF_THEN(status, kprof_cupti_load(out));
 }
 
 kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist *out)
@@ -117,7 +117,7 @@ kprof_status kprof_ask_base_metrics(kprof_host *host, const char *type, kprof_st
         return status;
     HOST_PARAMS(params, GetBaseMetrics, .pHostObject = host->object, .metricType = (CUpti_MetricType)(type[0] - '0'));
     status = HOST_CALL(host, "listing the metrics", GetBaseMetrics, params);
-    return status == KPROF_OK ? add_names(out, params.ppMetricNames, params.numMetrics) : status;
+    return KPROF_THEN(status, add_names(out, params.ppMetricNames, params.numMetrics));
 }
 
 typedef CUpti_Profiler_Host_GetMetricProperties_Params properties;
@@ -153,7 +153,7 @@ kprof_status kprof_ask_known(kprof_host *host, const char *name, kprof_strlist *
     kprof_status status = find_properties(host, name, &unused);
     if (status == KPROF_UNKNOWN_NAME)
         return KPROF_OK;
-    return status == KPROF_OK ? add_names(out, &name, 1) : status;
+    return KPROF_THEN(status, add_names(out, &name, 1));
 }
 
 kprof_status kprof_ask_submetrics(kprof_host *host, const char *base, kprof_strlist *out)
@@ -214,7 +214,7 @@ static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Objec
     *out = (kprof_config_image){.data = kprof_calloc(1, size.configImageSize), .size = size.configImageSize};
     HOST_PARAMS(image, GetConfigImage, .pHostObject = object, .configImageSize = out->size, .pConfigImage = out->data);
     status = HOST_CALL(host, "making the config image", GetConfigImage, image);
-    return status == KPROF_OK ? count_passes(host, out) : status;
+    return KPROF_THEN(status, count_passes(host, out));
 }
 
 /* Nothing to collect takes no pass. */

@@ -246,7 +246,7 @@ kprof_status kprof_multiplex_read_window(const kprof_batch_state *state)
 {
     const kprof_profiled_context *context = state->context;
     kprof_status status = kprof_engine.device->profiler_decode(context->profiler, context->samples->count);
-    return status == KPROF_OK ? read_witnesses(state) : status;
+    return KPROF_THEN(status, read_witnesses(state));
 }
 
 /* Report a launch whose counters are part of the sample of an earlier one. */

@@ -72,7 +72,7 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
     }
     kprof_status status = kprof_json_read(place, value, fields, item);
     KPROF_THEN(status, check_kind(place, value, item));
-    return status == KPROF_OK ? kprof_item_choices_read(place, value, item) : status;
+    return KPROF_THEN(status, kprof_item_choices_read(place, value, item));
 }
 
 static kprof_status read_header_item(const kprof_json_place *place, const cJSON *value, void *element)
@@ -135,7 +135,7 @@ static kprof_status read_table(const kprof_json_place *place, const cJSON *value
         LIST(table, "rows", rows, row_count, read_row, row),
         {.key = NULL}};
     kprof_status status = kprof_json_read(place, value, fields, element);
-    return status == KPROF_OK ? check_table(place, element) : status;
+    return KPROF_THEN(status, check_table(place, element));
 }
 
 static kprof_status read_roof(const kprof_json_place *place, const cJSON *value, void *element)
@@ -188,5 +188,5 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
         {.key = NULL}};
     *out = (kprof_section_definition){0};
     kprof_status status = kprof_json_read(place, value, fields, out);
-    return status == KPROF_OK ? check_instructions(place, out) : status;
+    return KPROF_THEN(status, check_instructions(place, out));
 }

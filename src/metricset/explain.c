@@ -547,7 +547,7 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
         out->unit = copy(by, item->unit);
         kprof_expr_names(choice->compiled, &out->members);
     }
-    return status == KPROF_OK ? explain_metric(by, alias->name) : status;
+    return KPROF_THEN(status, explain_metric(by, alias->name));
 }
 
 static kprof_status explain_section(explainer *by, const kprof_section_definition *section)

@@ -247,7 +247,7 @@ static kprof_status bind_option(binder bind, const kprof_finding_option *option)
     KPROF_THEN(status, bind_expression(bind, "when", option->when));
     bind.limit++;
     KPROF_THEN(status, check_text(bind, "name", option->name, bind.limit - 1));
-    return status == KPROF_OK ? check_text(bind, "text", option->text, bind.limit - 1) : status;
+    return KPROF_THEN(status, check_text(bind, "text", option->text, bind.limit - 1));
 }
 
 /* Values in their order: each may use those before it. */
@@ -288,7 +288,7 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
     KPROF_THEN(status, check_text(line, "name", finding->verdict_name, locals));
     KPROF_THEN(status, check_text(line, "text", finding->verdict_text, locals));
     KPROF_THEN(status, bind_expression(near, "when", finding->near));
-    return status == KPROF_OK ? check_text(near, "text", finding->near_text, locals) : status;
+    return KPROF_THEN(status, check_text(near, "text", finding->near_text, locals));
 }
 
 static kprof_status check_lists(const kprof_json_place *place, const kprof_finding *finding)
@@ -413,7 +413,7 @@ static kprof_status read_places(const kprof_json_place *place, const cJSON *valu
     KPROF_JSON_FIELDS(fields, FIELD(, "metrics", TEXTS, places.metrics), PART("of", read_place_value),
                       PART("beside", read_beside), FIELD(, "most", WHOLE, places.most));
     kprof_status status = kprof_json_read(place, value, fields, finding);
-    return status == KPROF_OK ? check_places(place, &((kprof_finding *)finding)->places) : status;
+    return KPROF_THEN(status, check_places(place, &((kprof_finding *)finding)->places));
 }
 
 /* true, false or a condition. */
@@ -452,7 +452,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
     *out = (kprof_finding){.verdict_value = SIZE_MAX, .places = {NULL, SIZE_MAX, SIZE_MAX, MOST_PLACES}};
     kprof_status status = kprof_json_read(place, value, fields, out);
     KPROF_THEN(status, check_lists(place, out));
-    return status == KPROF_OK ? bind_finding(place, out) : status;
+    return KPROF_THEN(status, bind_finding(place, out));
 }
 
 bool kprof_finding_has_id(const kprof_finding *finding, const char *id)

@@ -290,7 +290,7 @@ kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, 
                              void *out)
 {
     kprof_status status = check_object(place, value, fields);
-    return status == KPROF_OK ? kprof_json_read_members(place, value, fields, out) : status;
+    return KPROF_THEN(status, kprof_json_read_members(place, value, fields, out));
 }
 
 size_t kprof_strings_count(char *const *strings)

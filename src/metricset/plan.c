@@ -606,9 +606,8 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     if (selection->is_traced && out->instructions.samples)
         status = leave_to_trace(selection, out);
     KPROF_THEN(status, add_timelines(from, selection, host, out));
-    if (status == KPROF_OK)
-        status = is_limited ? kprof_queue_fill(from, host, &names)
-                            : resolve_sections(from->catalog, from->wanted, &supply, out);
+    KPROF_THEN(status, is_limited ? kprof_queue_fill(from, host, &names)
+                                  : resolve_sections(from->catalog, from->wanted, &supply, out));
     if (!is_limited) {
         names = out->collect;
         out->collect = (kprof_strlist)KPROF_STRLIST_INIT;

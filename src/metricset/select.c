@@ -12,7 +12,7 @@ kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
 {
     kprof_status status = kprof_host_base_metrics(host, KPROF_METRIC_COUNTER, out);
     KPROF_THEN(status, kprof_host_base_metrics(host, KPROF_METRIC_RATIO, out));
-    return status == KPROF_OK ? kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out) : status;
+    return KPROF_THEN(status, kprof_host_base_metrics(host, KPROF_METRIC_THROUGHPUT, out));
 }
 
 /* A name without a suffix names a metric, not a value. */

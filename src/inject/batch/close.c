@@ -271,7 +271,7 @@ static kprof_status measure(kprof_batch *batch, kprof_status awaited)
     if (batch->state.kind == KPROF_REPLAYED) {
         status = kprof_span_check(&batch->state, batch->own.closed_by);
         KPROF_THEN(status, choose_replayed(batch));
-        return status == KPROF_OK ? kprof_replay_run(&batch->replay, &batch->state, &batch->passes) : status;
+        return KPROF_THEN(status, kprof_replay_run(&batch->replay, &batch->state, &batch->passes));
     }
     batch->passes.measured = 1;
     return KPROF_OK;

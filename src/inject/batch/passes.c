@@ -129,7 +129,7 @@ kprof_status kprof_passes_begin_window(kprof_batch_state *state, const kprof_bat
     KPROF_THEN(status, kprof_engine.device->target_synchronize());
     if (status == KPROF_OK)
         kprof_contexts_arm(state->context);
-    return status == KPROF_OK ? kprof_multiplex_open_window(state->context, opener) : status;
+    return KPROF_THEN(status, kprof_multiplex_open_window(state->context, opener));
 }
 
 kprof_status kprof_passes_start(kprof_batch_state *state)

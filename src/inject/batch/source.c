@@ -411,7 +411,7 @@ static kprof_status begin_own_samples(kprof_source *source, kprof_batch_state *s
     context->own_period = status == KPROF_OK ? source->period : 0;
     kprof_caches_clear(state, stream);
     KPROF_THEN(status, device->target_synchronize());
-    return status == KPROF_OK ? device->pc_samples_start(context->pc_samples) : status;
+    return KPROF_THEN(status, device->pc_samples_start(context->pc_samples));
 }
 
 /* First read what kprof's own kernels have counted. */

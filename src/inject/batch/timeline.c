@@ -176,7 +176,7 @@ static kprof_status enable(kprof_profiled_context *context)
     KPROF_THEN(status, make_way(context));
     if (status == KPROF_OK && !context->pm_sampling)
         status = device->pm_sampling_open(context->device, context->metrics->chip, &context->pm_sampling);
-    return status == KPROF_OK ? device->pm_sampling_enable(context->pm_sampling) : status;
+    return KPROF_THEN(status, device->pm_sampling_enable(context->pm_sampling));
 }
 
 static bool awaits_samples(const kprof_timelines *timelines, const kprof_open_launch *launch)
