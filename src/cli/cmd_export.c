@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/unfinished.h"
+#include "core/files.h"
 #include "core/log.h"
 #include "report/emit/columns.h"
 #include "report/model/trace_stats.h"
@@ -87,7 +88,7 @@ static kprof_status open_file(const kprof_options *options, sink *to)
         kprof_unfinished_begin(to->draft, NULL);
         return KPROF_OK;
     }
-    kprof_status status = kprof_fail(KPROF_OUTPUT, "--export %s: %m", to->path);
+    kprof_status status = kprof_fail_to_make(to->path, "--export %s", to->path);
     if (fd >= 0) {
         close(fd);
         unlink(to->draft);

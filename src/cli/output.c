@@ -106,7 +106,7 @@ static kprof_status open_html(const kprof_options *options, FILE **out)
         kprof_unfinished_end();
     if (!*out && errno == EEXIST)
         return kprof_fail(KPROF_OUTPUT, "--html %s exists; give -f to replace it", path);
-    return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "--html %s: %m", path);
+    return *out ? KPROF_OK : kprof_fail_to_make(path, "--html %s", path);
 }
 
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out)
@@ -120,7 +120,8 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
         return KPROF_OK;
     case KPROF_TO_FILE:
         *out = kprof_output_open(options->log_file, O_CREAT | O_TRUNC, 0666);
-        return *out ? KPROF_OK : kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", options->log_file);
+        return *out ? KPROF_OK
+                    : kprof_fail_to_make(options->log_file, "cannot write the results to %s", options->log_file);
     case KPROF_TO_HTML:
         return open_html(options, out);
     default:

@@ -292,8 +292,7 @@ static kprof_status claim(const char *path, bool *claimed)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     *claimed = fd >= 0;
     if (fd < 0)
-        return errno == EEXIST ? KPROF_OK
-                               : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %s", path, strerror(errno));
+        return errno == EEXIST ? KPROF_OK : kprof_fail_to_make(path, "%s: cannot create the report", path);
     close(fd);
     return KPROF_OK;
 }

@@ -1,8 +1,11 @@
 /* A signal may interrupt read and write, and a disk may take less than it is given. */
 #include "core/files.h"
 
+#include "core/log.h"
+
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +87,21 @@ size_t kprof_read_text(const char *path, char *out, size_t size)
     const size_t length = file ? fread(out, 1, size - 1, file) : 0;
     out[length] = '\0';
     return length;
+}
+
+kprof_status kprof_fail_to_make(const char *path, const char *format, ...)
+{
+    const int reason = errno;
+    char what[PATH_MAX + 64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    const char *slash = strrchr(path, '/');
+    KPROF_AUTO_FREE char *folder = slash && slash > path ? kprof_strndup(path, (size_t)(slash - path)) : NULL;
+    if (reason == ENOENT && folder && access(folder, F_OK) != 0)
+        return kprof_fail(KPROF_OUTPUT, "%s: there is no folder %s; make it first, or name another", what, folder);
+    return kprof_fail(KPROF_OUTPUT, "%s: %s", what, strerror(reason));
 }
 
 /* Files of /proc are read line by line: they have no size. */

@@ -1,6 +1,7 @@
 /* Reads and writes files to their end, whatever interrupts the calls. */
 #pragma once
 
+#include "core/status.h"
 #include "core/strbuf.h"
 
 #include <dirent.h>
@@ -30,6 +31,10 @@ size_t kprof_read_at(int fd, void *out, size_t size, uint64_t offset);
 bool kprof_read_whole(int fd, size_t most, kprof_strbuf *out);
 /* Read the start of a file as a text that fits into out[size]; "" where it cannot be read. Return its length. */
 size_t kprof_read_text(const char *path, char *out, size_t size);
+
+/* Tell why a file that people have named cannot be made: the format's text, then the folder that is missing, or what
+ * errno says. Return KPROF_OUTPUT. */
+kprof_status kprof_fail_to_make(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A file below `root`, "" for the machine itself. */
 typedef struct kprof_proc_file {

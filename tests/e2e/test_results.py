@@ -661,6 +661,13 @@ class BadInput(Case):
     def test_unwritable_places(self):
         self.assert_early(["-o", "/nonexistent/run"], 108, "/nonexistent/run.kprof")
         self.assert_early(["--log-file", "/nonexistent/log"], 108, "/nonexistent/log")
+        for words in (["report", SAMPLE, "-o", "none/x"], ["report", SAMPLE, "--html", "none/x"],
+                      ["report", SAMPLE, "--log-file", "none/x"], ["diff", SAMPLE, SAMPLE, "--html", "none/x"],
+                      ["export", SAMPLE, "--to", "long", "-o", "none/x"], ["merge", SAMPLE, REPEATS, "-o", "none/x"]):
+            with self.subTest(words):
+                run = self.kprof(*words)
+                self.assert_run(run, 108)
+                self.assertIn(": there is no folder none; make it first, or name another\n", run.err)
         run = self.profile([], ["say=ran"], env={"TMPDIR": "/nonexistent"})
         self.assertEqual((run.code, run.out), (108, ""))
 

@@ -1,5 +1,6 @@
 /* Creates, opens and closes the file of a report. A report being written uses a write-ahead log, so that whatever was
  * committed survives a killed kprof; closing turns it into one plain file. */
+#include "core/files.h"
 #include "report/store/code_sums.h"
 #include "report/store/limits.h"
 #include "report/store/report_file.h"
@@ -151,8 +152,7 @@ kprof_status kprof_report_check_place(const char *path, bool may_replace)
         return kprof_fail(KPROF_OUTPUT, "%s: cannot be overwritten: not a regular file", path);
     const char *slash = strrchr(path, '/');
     KPROF_AUTO_FREE char *folder = slash ? kprof_strndup(path, (size_t)(slash - path) + 1) : kprof_strdup(".");
-    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK
-                                            : kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
+    return access(folder, W_OK | X_OK) == 0 ? KPROF_OK : kprof_fail_to_make(path, "%s: cannot create the report", path);
 }
 
 /* Open the file of a new report for writing; a seed is copied into it first, unless that is -1. */

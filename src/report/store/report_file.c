@@ -45,7 +45,7 @@ static kprof_status make_draft(const char *path, char **draft)
         close(fd);
         return KPROF_OK;
     }
-    kprof_status status = kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %s", path, strerror(errno));
+    kprof_status status = kprof_fail_to_make(path, "%s: cannot create the report", path);
     free(*draft);
     *draft = NULL;
     return status;
@@ -85,7 +85,7 @@ static kprof_status make_in_place(const char *path, kprof_create_mode mode, int 
     int flags = mode == KPROF_CREATE_NEW ? O_CREAT | O_EXCL : 0; /* a claimed file is there, and empty */
     *lock = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
     if (*lock < 0 && errno != EEXIST)
-        return kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %s", path, strerror(errno));
+        return kprof_fail_to_make(path, "%s: cannot create the report", path);
     if (*lock >= 0 && lock_file(*lock, LOCK_EX) && has_name(*lock, path) && fstat(*lock, &info) == 0 &&
         info.st_size == 0) {
         remove_side_files(path);
