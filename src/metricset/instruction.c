@@ -267,7 +267,7 @@ static kprof_status fail_unknown(kprof_host *host, const char *name)
                           name, kprof_host_label(host), meant + (*meant == '^'));
     return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" of instructions is not known on %s%s%s%s", name,
                       kprof_host_label(host), nearest ? "; did you mean \"" KPROF_INSTRUCTION_PREFIX : "",
-                      nearest ? nearest : "; kprof list metrics --metrics regex:^source: has those that are",
+                      nearest ? nearest : "; kprof list metrics --metrics regex:^source: shows those that are known",
                       nearest ? "\"?" : "");
 }
 

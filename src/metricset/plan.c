@@ -44,8 +44,8 @@ static kprof_status unknown_section(const kprof_catalog *catalog, const char *na
     if (why)
         return impossible("section", name, why);
     const char *nearest = kprof_catalog_nearest_section(catalog, name);
-    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"; %s%s%skprof list sections has those that are",
-                      name, nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "");
+    return kprof_fail(KPROF_UNKNOWN_NAME, "there is no section \"%s\"; %s%s%skprof list sections shows all", name,
+                      nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "");
 }
 
 static kprof_status want_set(const kprof_catalog *catalog, const char *name, bool *wanted)

@@ -360,7 +360,7 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
     if (nearest)
         kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, has_suffixes ? suffix : "");
     else
-        kprof_strbuf_puts(out, "; kprof list metrics has those that are");
+        kprof_strbuf_puts(out, "; kprof list metrics shows those that are known");
     return status;
 }
 

@@ -93,7 +93,7 @@ static void assert_refused(const char *word, kprof_status expected, const char *
 TEST(test_unknown)
 {
     assert_refused("dram__bytes.sum.per_secnd", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum.per_second\"?");
-    assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "kprof list metrics has those that are");
+    assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "kprof list metrics shows those that are known");
     assert_refused("drom__bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum\"?");
     assert_refused("launch__grid_sise", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
     assert_refused("launch__grid_size.sum", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
