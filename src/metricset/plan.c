@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char default_set[] = "default", duration[] = "gpu__time_duration.sum";
 
@@ -33,6 +34,10 @@ static kprof_status unknown_set(const kprof_catalog *catalog, const char *name)
         kprof_strbuf_printf(&list, "%s%s", i ? ", " : "", set.id);
     }
     const char *nearest = kprof_nearest(name, (const char *const *)known.items, known.count);
+    for (size_t i = 0; i < catalog->section_count; i++)
+        if (strcasecmp(catalog->sections[i].id, name) == 0)
+            return kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; did you mean --section %s?", name,
+                              catalog->sections[i].id);
     return kprof_fail(KPROF_UNKNOWN_NAME, "there is no set \"%s\"; there are %s%s%s%s", name,
                       list.data ? list.data : "none", nearest ? "; did you mean \"" : "", nearest ? nearest : "",
                       nearest ? "\"?" : "");

@@ -1114,7 +1114,7 @@ TEST(options_of_ncu_without_effect)
     assert_int_equal(parse("--import-source no --kill 0 --print-details ALL --mode launch-and-attach -p 5 app"),
                      KPROF_OK);
     assert_int_equal(captured.count, 0);
-    assert_int_equal(parse("--import-source yes --source-folder . --print-source=sass app"), KPROF_OK);
+    assert_int_equal(parse("--import-source yes --source-folder . --page source --print-source=sass app"), KPROF_OK);
     assert_int_equal(captured.count, 0);
     assert_int_equal(options.import_source, 1);
     assert_int_equal(options.import_sass, 0);
@@ -1251,6 +1251,8 @@ TEST(options_without_effect)
         {"-o x --log-file y app", "--log-file has no effect with --export alone, which prints nothing"},
         {"-o x --filter duration>1us app", "--filter has no effect with --export alone"},
         {"-o x --rule Bottleneck app", "--rule has no effect with --export alone"},
+        {"--print-source sass app", "--print-source has no effect without --page source"},
+        {"--page source --print-source sass app", NULL},
         {"-o x --log-file y --page raw app", NULL},
         {"trace -o x --log-file y app", "--log-file has no effect with --export alone"},
         {"trace -o x --report nvtx_sum --log-file y app", NULL},
