@@ -105,7 +105,7 @@ class Pages(unittest.TestCase):
         ranks = [change(other, folder / f"rank{i}.kprof", ("UPDATE process SET host = ?", [f"node{i}"]),
                         f"UPDATE run SET start_unix_ns = start_unix_ns + {i}") for i in range(1, RANKS)]
         subprocess.run([KPROF, "merge", "-q", "-o", reports["merged"], reports["kernels"], *ranks], check=True)
-        cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same", "moves"]}
+        cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same", "moves", "alone"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
         assert write_page(KPROF, "diff", *fixtures[1:3], "--html", cls.pages["diff"]).returncode == 0
@@ -115,6 +115,8 @@ class Pages(unittest.TestCase):
                        "(SELECT id FROM metric WHERE name LIKE '%pcsamp%')")
         assert write_page(KPROF, "diff", MEASURED / "source.kprof", moved, "--html",
                           cls.pages["moves"]).returncode == 0
+        transposed = [SAMPLE.parent / f"transpose-{name}-h200.kprof" for name in ("before", "after")]
+        assert write_page(KPROF, "diff", *transposed, "--html", cls.pages["alone"]).returncode == 0
         cls.reports = reports
 
     @classmethod
@@ -1054,6 +1056,21 @@ class Pages(unittest.TestCase):
         # A kernel whose time is the same, without details, has no link.
         self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody a.name')].filter(a => "
                                        "!document.getElementById('section-' + a.hash.slice(2))).length"), 0)
+
+    @in_turn
+    def test_a_comparison_of_one_kernel_needs_no_click(self):
+        self.open("alone")
+        self.assertEqual(self.evaluate("[...document.querySelectorAll('details.group')].map(d => d.open)"), [True])
+        self.click("document.querySelector('details.help summary')")
+        terms = self.evaluate("[...document.querySelectorAll('details.help[open] dt')].map(dt => dt.textContent)")
+        self.assertEqual(terms, ["From", "To", "Repeats"])
+
+    @seldom
+    def test_words_stand_apart_from_the_numbers_before_them(self):
+        self.open("alone")
+        gaps = self.evaluate("[...document.querySelectorAll('.table .number + :not(.number)')].map(cell => "
+                             "parseFloat(getComputedStyle(cell).paddingLeft))")
+        self.assertGreater(min(gaps), 12)
 
     @in_turn
     def test_each_line_that_has_moved_has_its_kernel(self):

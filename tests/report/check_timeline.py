@@ -49,7 +49,8 @@ def try_page(page, path):
           "does not know: 1; the page is without them", f"the page lacks {lacks}")
     check(page.evaluate("document.images.length") == 0, "a name became HTML")
     legend = text_of(page, "#legend").split("\n")
-    check("".join(legend) == "NVTX rangescallskernelscopiessetsmanaged memory", f"the colours are {legend}")
+    check("".join(legend) == "NVTX rangescallskernelscopiesmemory setsmanaged memoryno sample",
+          f"the colours are {legend}")
     page.evaluate("document.getElementById('search').focus()")
     page.call("Input.insertText", text="onerror")
     page.settle()

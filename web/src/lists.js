@@ -37,6 +37,14 @@ export const linksOf = (lists) =>
 
 const OF_MACHINES = ["command_line", "executable"];
 
+// What columns of a comparison tell, by their keys.
+const HELP = {
+    low_pct: "The least change of the time that its repeats allow, with the confidence above.",
+    high_pct: "The greatest change of the time that its repeats allow, with the confidence above.",
+    repeats: "Launches that were measured, in the baseline and in the new report.",
+    change_points: "By how many points the line's share of the kernel's samples has changed.",
+};
+
 // A word such as "worse" gets a colour of its own, with the word beside it. links: of names of kernels
 function cell(field, links) {
     const words = { worse: "bad", FAILED: "bad", better: "good", passed: "good", inconclusive: "unsure" };
@@ -62,6 +70,7 @@ function table(title, records, links) {
         cards: true,
         columns: byName(shownKeys(records).filter(isFilled)).map((field, i) => ({
             label: field.label,
+            help: HELP[field.key],
             number: field.number,
             unit: records.map((record) => shown(record, field.key)?.unit).find(Boolean),
             header: i === 0,
@@ -92,14 +101,14 @@ function titleOf(record) {
     return first && shownKeys(record.rows).length ? text(first) : null;
 }
 
-// A record with rows: what heads it, then its rows below the headings that they share.
-function group(record, place) {
+// A record with rows: what heads it, then its rows below the headings that they share. One that is alone is open.
+function group(record, place, isAlone) {
     const keys = shownKeys(record.rows);
     const [first, ...others] = headingsOf(record);
     if (titleOf(record) === null) return null;
     return h(
         "details",
-        { class: "group", id: `section-${place}` },
+        { class: "group", id: `section-${place}`, open: isAlone },
         h("summary", {}, [text(first), ...others.map(text)].join(", ")),
         plainTable(
             text(first),
@@ -122,7 +131,8 @@ export function listView(list, heading, links) {
     const parts = {
         blocks: () => (records.length > MOST_BLOCKS ? parts.table() : records.map(block)),
         table: () => table(list.title, records, links),
-        groups: () => records.map((record) => group(record, placeOf(list, record))).filter(Boolean),
+        groups: () =>
+            records.map((record) => group(record, placeOf(list, record), records.length === 1)).filter(Boolean),
     };
     const shown = records.length ? parts[list.shape]() : [];
     if (shown.length === 0) return null;

@@ -24,13 +24,14 @@ const COLORS = {
 };
 const OTHER = "#868e96";
 const FOUND = "#c2410c";
+const UNKNOWN = "color-mix(in srgb, var(--muted) 20%, transparent)"; // as counters are drawn
 const DARK = [COLORS.kernel, COLORS.overhead, FOUND]; // light text is on these
 const KINDS = {
     user_annotation: "NVTX ranges",
     calls: "calls",
     kernel: "kernels",
     gpu_memcpy: "copies",
-    gpu_memset: "sets",
+    gpu_memset: "memory sets",
     managed: "managed memory",
     overhead: "overheads",
 };
@@ -186,14 +187,14 @@ class ProgramTimeline {
         const seen = new Set();
         for (const row of this.model.rows)
             for (const event of row.events) seen.add(isCall(event) ? "calls" : event.cat);
-        const dot = (kind) =>
-            h("span", { class: "dot", vars: { "--mark": COLORS[kind] ?? OTHER }, "aria-hidden": "true" });
+        const dot = (mark) => h("span", { class: "dot", vars: { "--mark": mark }, "aria-hidden": "true" });
         return h(
             "p",
             { id: "legend" },
             Object.keys(KINDS)
                 .filter((kind) => seen.has(kind))
-                .map((kind) => h("span", {}, dot(kind), KINDS[kind])),
+                .map((kind) => h("span", {}, dot(COLORS[kind] ?? OTHER), KINDS[kind])),
+            this.model.series.length > 0 && h("span", {}, dot(UNKNOWN), "no sample"),
         );
     }
 
