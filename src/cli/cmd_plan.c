@@ -24,12 +24,6 @@ static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t
     kprof_show_record(emitter, fields, count);
 }
 
-/* There are prices of repeated launches only. */
-static bool multiplexes_all(const kprof_options *options)
-{
-    return options->replay_choice != KPROF_REPLAY_WHERE_PROVED && options->replay_choice != KPROF_REPLAY_ONLY;
-}
-
 static const char *source_of_size(const kprof_workload *workload, const kprof_cost *cost)
 {
     if (workload->allocated_bytes == 0)
@@ -44,23 +38,22 @@ static const char *space_for_copies(const kprof_cost *cost, bool is_known)
     return cost->saved_fits ? "enough" : "where enough of it is uniform; else launches are multiplexed";
 }
 
-static const char *label_of_saved(const kprof_options *options, const kprof_cost *cost, bool is_known)
-{
-    if (multiplexes_all(options))
-        return "Memory to save, if launches were repeated";
-    if (!is_known)
-        return "Memory to save (depends on --allocated)";
-    return cost->saved_fits ? "Memory to save, over all batches, about"
-                            : "Memory to save (too much, unless most is uniform: then launches are multiplexed)";
-}
+/* The labels of memory and of time, which say what they reckon with. */
+typedef struct reckoning {
+    const char *saved, *total;
+} reckoning;
 
-static const char *label_of_total(const kprof_options *options, const kprof_cost *cost, bool is_known)
+static reckoning reckon(const kprof_options *options, const kprof_cost *cost, bool is_known)
 {
-    if (multiplexes_all(options))
-        return "Time in all, if launches were repeated";
+    /* Prices are known of repeated launches only. */
+    if (options->replay_choice != KPROF_REPLAY_WHERE_PROVED && options->replay_choice != KPROF_REPLAY_ONLY)
+        return (reckoning){"Memory to save, if launches were repeated", "Time in all, if launches were repeated"};
     if (!is_known)
-        return "Time in all, without memory, about";
-    return cost->saved_fits ? "Time in all, about" : "Time in all, if memory can be saved, about";
+        return (reckoning){"Memory to save (depends on --allocated)", "Time in all, without memory, about"};
+    if (cost->saved_fits)
+        return (reckoning){"Memory to save, over all batches, about", "Time in all, about"};
+    return (reckoning){"Memory to save (too much, unless most is uniform: then launches are multiplexed)",
+                       "Time in all, if memory can be saved, about"};
 }
 
 /* Every plan names the GPU that it reckons with. Programs have it in the fields of memory and prices. */
@@ -96,6 +89,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     bool is_given = workload->allocated_bytes > 0;
     bool is_known = is_given || kprof_plan_pass_count(&chip->plan) < 2; /* what is saved: nothing for a single pass */
     bool is_counted = options->most_launches > 0;
+    const reckoning labels = reckon(options, &cost, is_known);
     char gpu[96];
     kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),
@@ -136,9 +130,9 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
                                  workload->device_bytes ? "the GPU here" : "the GPU whose prices these are")),
         FURTHER(size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch)),
         FURTHER(kprof_field_text("saved_fits", "Space for copies", space_for_copies(&cost, is_known))),
-        size_if(is_known, "saved", label_of_saved(options, &cost, is_known), cost.saved_bytes),
+        size_if(is_known, "saved", labels.saved, cost.saved_bytes),
         FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
-        kprof_field_ns("total_time", label_of_total(options, &cost, is_known), cost.total_s * 1e9),
+        kprof_field_ns("total_time", labels.total, cost.total_s * 1e9),
         if_wanted(instructions, kprof_field_ns("total_instruction_time", "Part of that for instructions, about",
                                                (cost.total_s - others.total_s) * 1e9)),
         gpu_field(workload, &cost, gpu),

@@ -19,8 +19,8 @@ kprof_status kprof_pc_samples_disarm(kprof_pc_samples *samples) KPROF_MUST_CHECK
 /* Around one launch, with the context idle. The profiler must have no object that has run a pass. */
 kprof_status kprof_pc_samples_start(kprof_pc_samples *samples) KPROF_MUST_CHECK;
 kprof_status kprof_pc_samples_stop(kprof_pc_samples *samples) KPROF_MUST_CHECK;
-/* Read the samples of the launch. NOT_COLLECTED when CUPTI tells of none, UNSUPPORTED when it gives those that there
- * are to no instruction. */
+/* Read the samples of the launch. NOT_COLLECTED when CUPTI tells of none, UNSUPPORTED when it does not tell which
+ * instructions they are of. */
 kprof_status kprof_pc_samples_read(kprof_pc_samples *samples, kprof_instruction_data *out) KPROF_MUST_CHECK;
 /* Free what is ours without touching the context, which may be going; nothing, where samples are still enabled. */
 void kprof_pc_samples_close(kprof_pc_samples *samples);

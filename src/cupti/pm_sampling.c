@@ -16,13 +16,13 @@
 /* The GPU keeps records of samples here until they are decoded. */
 #define HARDWARE_BUFFER_BYTES ((size_t)64 << 20)
 
-/* Launches begin about so long behind the first sample. There is space for those that begin later than the one before,
+/* Launches begin about this long after the first sample. There is space for those that begin later than the one before,
  * and for the end of those that take longer. */
 #define LEAD_NS       150000
 #define SLACK_NS      40000
 #define SLACK_SAMPLES 8
 
-/* CUPTI may stop decoding before the last record. If it has said so for this often, something is wrong. */
+/* CUPTI may stop decoding before the last record. If it has said so this often, something is wrong. */
 #define MOST_DECODES 64
 
 /* Tells with --verbose what takes the time. */

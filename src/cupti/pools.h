@@ -17,7 +17,7 @@ bool kprof_pools_are_held(void);
 void kprof_pools_let_go(bool is_idle);
 /* The application is about to destroy the pool. If memory of it is in use, another pool takes its place in the call. */
 void kprof_pools_let_outlive(CUmemoryPool *pool);
-/* A context ends, perhaps with its device's pools: ask no more about those that were to outlive their destruction. */
+/* A context ends, perhaps with its device's pools: stop asking about those that were to outlive their destruction. */
 void kprof_pools_forget(void);
 /* A call of the application succeeded. If it told a pool what to keep, _let_go leaves that pool alone. */
 void kprof_pools_note(CUpti_CallbackId id, const void *parameters);

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The monitors of GPCs and of memory partitions on GH100, each of which has 512 bytes of registers. Kept out are those
- * of a monitor that tell its state or hold what it recorded: the hardware changes them. */
+/* The monitors of GPCs and of memory partitions on GH100; each has 512 bytes of registers. Leave out the registers of a
+ * monitor that tell its state or hold what it recorded: the hardware changes them. */
 #define FIRST_MONITOR 0x180000U
 #define END_MONITORS  0x240000U
 #define MONITOR_BYTES 0x200U
@@ -112,7 +112,7 @@ static void write_waiting(void)
     waiting->ops.count = 0;
 }
 
-/* May the call wait? Such as write a few bits switch counters on and off: they are made at once, behind what waits. */
+/* May the call wait? Calls that write a few bits switch counters on and off: make them at once, behind what waits. */
 static bool may_wait(const kprof_control_call *control, const kprof_register_ops *ops)
 {
     bool whole = false;

@@ -45,7 +45,7 @@ void kprof_recording_note_context(void *context);
 void kprof_recording_note_call(const kprof_call *call);
 /* A context is about to end: hand over what CUPTI has of it. */
 void kprof_recording_flush(void);
-/* Record no call twice, where that can be known by now; from kprof's own thread. Returns whether to ask again. */
+/* Stop recording calls twice, if kprof can tell them by now; in kprof's own thread. Returns whether to ask again. */
 bool kprof_recording_save(void);
 /* Record nothing in a forked child. */
 void kprof_recording_forget(void);
