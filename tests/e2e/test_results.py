@@ -1731,7 +1731,9 @@ class Parts(Case):
         self.assertEqual(os.stat(self.path("small.kprof")).st_mode & 0o777, 0o600)
         self.show("run", "-o", "small", code=108, err="exists already")
         self.show("run", "-o", "run", "-f", code=101, err="would overwrite")
-        self.show("run", "-o", "other", "--csv", code=101, err="prints nothing")
+        self.show("run", "-o", "other", "--log-file", "log", err="prints nothing")
+        self.assertEqual(self.show("run", "-f", "-o", "other", "--csv", err="other.kprof"),
+                         self.show("run", "--csv"))
         self.show("run", "-k", "nothing", "-o", "none", code=106, err="no launch matched -k nothing")
         self.assertFalse(os.path.exists(self.path("none.kprof")))
 
