@@ -27,7 +27,8 @@ typedef struct cursor {
 
 static bool takes_many(const kprof_option_row *row)
 {
-    return row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS;
+    return row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS ||
+           (row->type == KPROF_OPTION_CHOICE && row->value);
 }
 
 /* An option of one value is refused if it is given another one: which one counts is anybody's guess. */

@@ -190,12 +190,16 @@ static kprof_status fail_both(const char *other, const kprof_option_row *row)
 kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_options *options)
 {
     void *field = (char *)options + row->field;
-    int choice;
+    int choice, before;
     switch (row->type) {
     case KPROF_OPTION_CHOICE:
-        return given_for_field(options, row)   ? fail_both(given_for_field(options, row), row)
-               : find_choice(row, text, field) ? KPROF_OK
-                                               : refuse_value(row, text);
+        if (given_for_field(options, row))
+            return fail_both(given_for_field(options, row), row);
+        before = *(const int *)field;
+        if (!find_choice(row, text, field))
+            return refuse_value(row, text);
+        *(int *)field |= row->value ? before : 0;
+        return KPROF_OK;
     case KPROF_OPTION_LIST:
     case KPROF_OPTION_PATHS:
         return store_list(row, text, field);

@@ -57,7 +57,7 @@ typedef struct kprof_option_row {
     char letter;                        /* 0: none */
     const kprof_option_choice *choices; /* ends with a NULL word */
     int initial;                        /* of a CHOICE or COUNT, where the option is not given */
-    int value;
+    int value; /* that of a SET; the most of a COUNT; of a CHOICE not 0: its values are bits, and those given add up */
     const char *note; /* added when the argument is refused */
 } kprof_option_row;
 

@@ -682,6 +682,8 @@ TEST(misspelt_choices_find_their_word)
 /* Which of two values counts is anybody's guess. */
 TEST(options_of_one_value_take_one)
 {
+    assert_int_equal(parse("--call-stack-type native --call-stack-type python app"), KPROF_OK);
+    assert_int_equal(options.call_stack_type, KPROF_CALL_STACK_BOTH);
     assert_refused("-k add -k scale app", "--kernel-name is given as \"add\" and as \"scale\"; give it once");
     assert_refused("-c 1 --launch-count=2 app", "--launch-count is given as \"1\" and as \"2\"; give it once");
     assert_refused("--page raw --page details app", "--page is given as");
