@@ -1,5 +1,5 @@
 """A folder in which the documents' commands run as a reader would run them: kprof in PATH, the recorded run below
-samples/, two reports before.kprof and after.kprof, and a program ./app. A command that starts ./app or python runs on
+samples/, and a program ./app. A command that starts ./app or python runs on
 the simulated machine of tests/sim."""
 
 import difflib
@@ -76,7 +76,6 @@ class Scratch:
         self.add_script("app", APP.format(**places))
         for report in (source / "samples").glob("*.kprof"):
             shutil.copy(report, self.root / "samples")
-        self.write_comparison(build / "tests/report/write_fixture")
         self.environment = {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "TMPDIR": f"{self.root}/tmp",
                             "HOME": str(self.root), "LC_ALL": "C.UTF-8",
                             "XDG_CACHE_HOME": os.environ.get("KPROF_TEST_CACHE", f"{build}/plans.cache")}
@@ -95,11 +94,6 @@ class Scratch:
         path = self.root / name
         path.write_text(text)
         path.chmod(0o755)
-
-    def write_comparison(self, write_fixture):
-        """Two reports of a made-up program, before and after a change."""
-        for when in ("before", "after") if write_fixture.exists() else ():
-            subprocess.run([write_fixture, self.root / f"{when}.kprof", when], check=True)
 
     def run(self, command):
         """Exit status and output, both streams in one."""
