@@ -362,9 +362,25 @@ static kprof_status expand_name(kprof_options *options, const char *option, char
     return status;
 }
 
+/* Whoever names a report as a file of another kind most likely wants that. */
+static void warn_of_other_kind(const char *given, const char *report)
+{
+    static const struct {
+        const char *end, *name, *words;
+    } kinds[] = {{".csv", "CSV", "--csv --log-file"},
+                 {".json", "JSON", "--json --log-file"},
+                 {".html", "a page", "--html"},
+                 {".txt", "text", "--log-file"}};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (kprof_ends_with(given, kinds[i].end))
+            kprof_log(KPROF_LOG_WARNING, "--export %s keeps a report, %s; for %s give %s %s", given, report,
+                      kinds[i].name, kinds[i].words, given);
+}
+
 kprof_status kprof_outputs_check(kprof_options *options)
 {
-    bool makes_report = options->command == kprof_commands || options->command->operand == KPROF_OPERAND_FOLDER ||
+    bool makes_report = options->command == kprof_commands || options->command->run == kprof_cmd_trace ||
+                        options->command->operand == KPROF_OPERAND_FOLDER ||
                         options->command->operand == KPROF_OPERAND_MANY_REPORTS;
     bool is_file = options->log_file && kprof_route_report(options).results == KPROF_TO_FILE;
     bool is_report = kprof_command_reads_reports(options->command);
@@ -375,6 +391,8 @@ kprof_status kprof_outputs_check(kprof_options *options)
         KPROF_THEN(status, expand_name(options, "--export", &options->export_path));
     if (makes_report && options->export_path)
         KPROF_THEN(status, kprof_export_path_expand(options->export_path, &export_path));
+    if (makes_report && status == KPROF_OK && export_path)
+        warn_of_other_kind(options->export_path, export_path);
     if (status == KPROF_OK && is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0)
         export_path = kprof_strdup(options->export_path);
     if (status == KPROF_OK && (is_file || export_path || is_report))

@@ -671,6 +671,16 @@ class BadInput(Case):
         run = self.profile([], ["say=ran"], env={"TMPDIR": "/nonexistent"})
         self.assertEqual((run.code, run.out), (108, ""))
 
+    def test_a_report_named_as_another_file(self):
+        for name, way in (("x.csv", "for CSV give --csv --log-file x.csv"), ("x.html", "for a page give --html x.html"),
+                          ("x.json", "for JSON give --json --log-file x.json")):
+            for command, *words in ("report", SAMPLE), ("merge", SAMPLE, REPEATS), ("trace", "true"):
+                with self.subTest([name, command]):
+                    run = self.kprof(command, "-f", "-o", name, *words)
+                    self.assertIn(f"kprof: warning: --export {name} keeps a report, {name}.kprof; {way}\n", run.err)
+        for name in ("csv", "x.csv.kprof", "x.csv.ncu-rep"):
+            self.assertNotIn("keeps a report", self.kprof("report", SAMPLE, "-f", "-o", name).err)
+
     def test_existing_report_is_kept(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         with open(self.path("run.kprof"), "rb") as file:
