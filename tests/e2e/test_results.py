@@ -2256,6 +2256,11 @@ class Explanations(Case):
         self.assertEqual(self.explain("atomics")["metrics"][0]["description"], "What limits the kernel")
         (pipe,) = self.explain("FMA pipe")["metrics"] # not that of samples over time
         self.assertEqual(pipe["metric"], "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed")
+        for words in ("batch", "multiplex", "range", "application"): # of the head of a launch
+            (mode,) = self.explain(f"{words} replay")["metrics"]
+            self.assertEqual(mode["kind"], "word")
+        for word in ("no work", "headroom"):
+            self.assertEqual(self.explain(word)["metrics"][0]["kind"], "word")
         row = self.explain("Loads") # one metric of such a row says nothing of the others
         self.assertEqual((row["metrics"][0]["kind"], row["metrics"][0]["metric"]), ("row", None))
         self.assertIn("Loads, Sectors", [place["label"] for place in row["shown"]])
