@@ -404,7 +404,9 @@ static void put_gain(const kprof_found *found, kprof_strbuf *out)
         put_value(out, ": up to ", found->gain_pct, "%");
         kprof_strbuf_puts(out, found->finding->gain_is_local ? " of its part" : "");
     }
-    kprof_strbuf_printf(out, ", %s confidence", kprof_confidence_name(found->finding->confidence));
+    const size_t whole = strlen(found->finding->name) + out->length + strlen(", medium confidence");
+    kprof_strbuf_printf(out, ", %s%s", kprof_confidence_name(found->finding->confidence),
+                        whole <= LINE_BYTES ? " confidence" : ""); /* rather than half of the name */
 }
 
 /* Say what limits the kernel, shortened to one line. */
