@@ -864,9 +864,8 @@ TEST(test_batch_behind_a_launch_that_changes_memory)
  * end by itself. Flags grow from test to test. */
 static bool holder_changes; /* such a kernel changes memory then */
 
-static unsigned launch_holder_on(unsigned slot, sim_function *function, uint64_t flag)
+static unsigned launch_waiting(unsigned slot, sim_function *function, uint64_t flag)
 {
-    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
     do_call((sim_step){.op = SIM_LAUNCH,
                        .kernel = SIM_SPIN,
                        .function = function,
@@ -875,8 +874,15 @@ static unsigned launch_holder_on(unsigned slot, sim_function *function, uint64_t
                        .flag = flag,
                        .value = holder_changes,
                        .tag = ++last_tag});
-    kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     return last_tag;
+}
+
+static unsigned launch_holder_on(unsigned slot, sim_function *function, uint64_t flag)
+{
+    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
+    const unsigned tag = launch_waiting(slot, function, flag);
+    kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    return tag;
 }
 
 static unsigned launch_holder(sim_function *function, uint64_t flag)
@@ -1228,12 +1234,12 @@ TEST(test_count_of_launches_that_wait_for_the_host)
     sim.saves_host = false;
 }
 
-/* The GPU is idle before the launch, and behind it. */
+/* It is known to wait. The GPU is idle before the launch, and behind it. */
 static void serve(sim_function *server, uint64_t flag)
 {
     await_work();
     do_call((sim_step){.op = SIM_SYNC_STREAM});
-    (void)launch_holder(server, flag);
+    (void)launch_waiting(SLOT, server, flag);
     let_holder_go(flag);
 }
 
@@ -1246,7 +1252,8 @@ TEST(test_kernel_that_changes_memory_and_ends_before_the_next_call)
     sim.hides_host = false;
     close_batch();
     holder_changes = true;
-    serve(&server, 40);
+    (void)launch_holder(&server, 40);
+    let_holder_go(40);
     const unsigned first = launch(SIM_ADD);
     serve(&server, 41);
     assert_pending(first);
@@ -1266,14 +1273,15 @@ TEST(test_kernel_that_changes_memory_and_ends_before_the_next_call)
     serve(&server, 43);
     const unsigned fourth = launch(SIM_ADD);
     await_work();
-    (void)launch_holder(&server, 44);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    (void)launch_waiting(SLOT, &server, 44);
     const unsigned fifth = launch(SIM_ADD); /* before that has ended */
     assert_pending(fourth);
     let_holder_go(44);
     close_when_ended();
     assert_measured(fourth);
     assert_unmeasured(fifth, "the GPU's work did not end within 0.1 s");
-    (void)launch_holder(&server, 45); /* begins a batch from now on */
+    (void)launch_waiting(SLOT, &server, 45); /* begins a batch from now on */
     const unsigned sixth = launch(SIM_ADD);
     let_holder_go(45);
     close_batch();

@@ -28,14 +28,16 @@ typedef struct candidate {
     char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
-/* May the launch do something that kprof would not notice? */
+/* May the launch do something that kprof would not notice? A kernel that stayed away from memory of the host may have
+ * been led there this time, and where nothing is watched no range tells of it. */
 static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *launch, const kprof_operation *operation)
 {
-    const bool is_lenient = kprof_own_run_is_lenient(&batch->own, &batch->state);
-    if ((!batch->state.unwatched && !is_lenient) || kprof_decision_is_proved(launch, operation))
+    const bool unwatched = batch->state.unwatched;
+    if (!unwatched && !kprof_own_run_is_lenient(&batch->own, &batch->state))
         return false;
-    return batch->state.unwatched || kprof_decision_is_suspicious(launch, operation) ||
-           kprof_engine.device->target_capturing() ||
+    if (kprof_decision_is_proved(launch, operation) != unwatched)
+        return unwatched;
+    return kprof_decision_is_suspicious(launch, operation) || kprof_engine.device->target_capturing() ||
            kprof_engine.device->operation_leads_to_host(operation, batch->state.context->snapshot);
 }
 
