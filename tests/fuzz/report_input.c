@@ -168,7 +168,9 @@ kprof_status fuzz_print_report(kprof_report *report, unsigned how)
         status = print_trace(report, how);
     if (status != KPROF_OK)
         return status;
-    return print(report, &options);
+    status = print(report, &options);
+    const bool has_no_source = options.page == KPROF_PAGE_SOURCE && status == KPROF_NO_MATCH;
+    return has_no_source ? KPROF_OK : status;
 }
 
 kprof_status fuzz_print_finding(kprof_report *report, const kprof_finding *finding)
