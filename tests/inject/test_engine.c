@@ -1290,6 +1290,32 @@ TEST(test_kernel_that_changes_memory_and_ends_before_the_next_call)
     sim.saves_host = false;
 }
 
+/* Nothing watches it, and that earlier launches of the kernel stayed away from the host tells nothing of this one. */
+TEST(test_known_kernel_that_is_led_to_the_host)
+{
+    static sim_function writes = {"writes before a known kernel", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    unsigned known = launch(SIM_ADD);
+    close_batch();
+    assert_measured(known);
+    for (uint64_t flag = 46; flag < 48; flag++) {
+        (void)launch_holder_on(SHARED_SLOT, &writes, flag);
+        known = launch(SIM_ADD);
+        if (flag == 47) {
+            sim.hides_host = true;
+            do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
+            sim.hides_host = false;
+        }
+        let_holder_go(flag);
+        close_batch();
+    }
+    assert_measured(known);
+    assert_unmeasured(last_tag, KPROF_NOT_WATCHED);
+    sim.saves_host = false;
+}
+
 /* A launch that is not chosen may open a batch behind one that was put off. Where that fails, nothing is told of it. */
 TEST(test_unchosen_launch_before_which_nothing_is_saved)
 {
