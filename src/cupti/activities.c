@@ -24,7 +24,7 @@
 #define FLUSH_PERIOD_MS 500
 #define FILL_NS         INT64_C(125000000)
 #define LEAST_BYTES     ((size_t)32 << 10)
-#define MOST_LEAST      16 /* buffers that are given before anything tells how fast they fill */
+#define MOST_LEAST      16 /* small ones in a row: who fills them faster gets whole ones until the next choice */
 #define NAME_BYTES      128
 #define MOST_CALLS      1024 /* of the runtime, or of the driver, whose names are kept */
 

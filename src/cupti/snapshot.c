@@ -71,6 +71,7 @@ struct kprof_snapshot {
     CUevent event, reached, followed; /* reached, followed: before and behind kprof's own work in _follow */
     pthread_mutex_t following;        /* one thread stops that work at a time */
     bool is_behind;                   /* it may go on, and touches what is listed */
+    bool is_replayed;                 /* since _record_end all memory was compared behind a replay */
     kprof_backing backing, locked;
     uint64_t scratch; /* in `locked` */
     size_t scratch_bytes;
@@ -946,7 +947,8 @@ kprof_status kprof_snapshot_keep_all(kprof_snapshot *s, kprof_kept_memory **out)
 
 kprof_status kprof_snapshot_put(kprof_snapshot *s, const kprof_kept_memory *kept)
 {
-    CUresult result = kept->is_all ? restore_start(s, false) : CUDA_SUCCESS;
+    /* What a launch before this place changes and a later one of the own run set back is in no list yet. */
+    CUresult result = kept->is_all ? restore_start(s, !s->is_replayed) : CUDA_SUCCESS;
     KPROF_THEN(result, put_back(s, &kept->table));
     return result == CUDA_SUCCESS ? KPROF_OK : fail("putting back what was kept", result);
 }
@@ -990,6 +992,7 @@ static kprof_status clear_groups(kprof_snapshot *s)
 kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
 {
     kprof_status status = s->start.count > 0 ? clear_groups(s) : KPROF_OK;
+    s->is_replayed = false;
     KPROF_THEN(status, inspect(s, compare_start(s, LOOK), 0, IDLE_LIMIT_NS));
     KPROF_THEN(status, list_changed(s));
     kprof_backing_mark(&s->backing);
@@ -1002,6 +1005,7 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *s, bool everywhere)
 {
     CUresult result = restore_start(s, everywhere);
+    s->is_replayed = s->is_replayed || everywhere;
     return result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("restoring memory", result);
 }
 

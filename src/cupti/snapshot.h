@@ -72,8 +72,8 @@ kprof_status kprof_snapshot_keep(kprof_snapshot *snapshot, const kprof_span *spa
                                  kprof_kept_memory **out) KPROF_MUST_CHECK;
 /* Keep all memory as it is now, with the context idle, by what differs from the start. As _keep. */
 kprof_status kprof_snapshot_keep_all(kprof_snapshot *snapshot, kprof_kept_memory **out) KPROF_MUST_CHECK;
-/* In kprof's stream: put it there again. What _keep_all has kept is not put where kprof has seen neither the own run
- * nor a replay change anything. */
+/* In kprof's stream: put it there again. Once all memory was compared behind a replay, what _keep_all has kept is not
+ * put where neither the own run nor a replay has changed anything. */
 kprof_status kprof_snapshot_put(kprof_snapshot *snapshot, const kprof_kept_memory *kept) KPROF_MUST_CHECK;
 /* Return how many kernels _put launches. */
 unsigned kprof_kept_memory_kernels(const kprof_kept_memory *kept);

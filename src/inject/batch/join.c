@@ -75,6 +75,8 @@ static void go_on(kprof_batch *batch, const kprof_call *call)
         kprof_own_run_watch_reads(&batch->own, state, &batch->passes);
         return;
     }
+    if (call->context != state->context->context) /* it does not join the batch */
+        return;
     batch->behind.keeps = false;
     if (!kprof_state_reserve(state, 2) || kprof_state_is_full(state, 1) ||
         !kprof_wait_is_idle(kprof_wait_for_context(state->context->context)) || !keep_all(batch, call))
