@@ -294,6 +294,32 @@ TEST(test_put_back_where_memory_has_changed)
     free(many);
 }
 
+/* What a launch changes and a later one of the own run sets back differs neither then nor in the end. */
+TEST(test_all_memory_that_was_set_back_by_then)
+{
+    const size_t bytes = (FAKE_GROUP + 1) * BLOCK;
+    KPROF_AUTO_FREE unsigned char *many = calloc(1, bytes);
+    kprof_kept_memory *kept;
+    assert_non_null(many);
+    unsigned char *last = many + FAKE_GROUP * BLOCK;
+    spans[0] = (kprof_span){(uint64_t)(uintptr_t)many, bytes};
+    span_count = 1;
+    take();
+    assert_int_equal(kprof_snapshot_keep_all(snapshot, &kept), KPROF_OK);
+    *last = 'b';
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_OK);
+    for (unsigned replay = 0; replay < 3; replay++) {
+        assert_int_equal(kprof_snapshot_restore_start(snapshot, replay == 1), KPROF_OK);
+        *many = 'c';
+        assert_int_equal(kprof_snapshot_put(snapshot, kept), KPROF_OK);
+        fake_drain();
+        assert_true(*many == 0 && *last == 0);
+        *many = 'd'; /* so that the next start finds that it changes */
+    }
+    kprof_kept_memory_free(kept);
+    kprof_snapshot_drop(snapshot, true);
+}
+
 static void list_small_spans(kprof_span *many, size_t count)
 {
     many_spans = many;
