@@ -333,9 +333,9 @@ static kprof_status complete_line(char **words, FILE *out)
         left++;
     const answers to = {out, &options, words[count - 1], 0, true};
     kprof_status status = KPROF_OK;
-    if (left > 0)
+    if (left > 0 && left < count) /* else a file of words names the application, and the line has none of its words */
         fprintf(out, ":application %zu\n", count - left);
-    else
+    else if (left == 0)
         status = KPROF_MUTE(offer_next(&to, &at));
     kprof_options_free(&options);
     return status;

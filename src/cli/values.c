@@ -198,6 +198,8 @@ kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_op
         before = *(const int *)field;
         if (!find_choice(row, text, field))
             return refuse_value(row, text);
+        if (row->value && before > 0 && *(int *)field == 0)
+            return kprof_fail(KPROF_USAGE, "--%s %s excludes the others", row->name, text);
         *(int *)field |= row->value ? before : 0;
         return KPROF_OK;
     case KPROF_OPTION_LIST:

@@ -682,6 +682,7 @@ TEST(misspelt_choices_find_their_word)
 /* Which of two values counts is anybody's guess. */
 TEST(options_of_one_value_take_one)
 {
+    assert_int_equal(parse("--call-stack-type native --call-stack-type none app"), KPROF_USAGE);
     assert_int_equal(parse("--call-stack-type native --call-stack-type python app"), KPROF_OK);
     assert_int_equal(options.call_stack_type, KPROF_CALL_STACK_BOTH);
     assert_refused("-k add -k scale app", "--kernel-name is given as \"add\" and as \"scale\"; give it once");
