@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/process_filter.h"
 #include "core/regex.h"
+#include "metricset/catalog.h"
 #include "report/model/change.h"
 #include "report/report.h"
 
@@ -452,10 +453,12 @@ static void leave_out_sections_of_ncu(kprof_options *options)
     options->section_folders = (kprof_strlist)KPROF_STRLIST_INIT;
     for (size_t i = 0; i < all.count; i++) {
         KPROF_AUTO_CLOSEDIR DIR *folder = opendir(all.items[i]);
-        bool is_of_ncu = false;
-        for (struct dirent *entry; folder && !is_of_ncu && (entry = readdir(folder));)
-            is_of_ncu = kprof_ends_with(entry->d_name, ".section");
-        if (is_of_ncu)
+        bool is_of_ncu = false, is_kprofs = false;
+        for (struct dirent *entry; folder && (entry = readdir(folder));) {
+            is_of_ncu = is_of_ncu || kprof_ends_with(entry->d_name, ".section");
+            is_kprofs = is_kprofs || kprof_catalog_reads(entry->d_name);
+        }
+        if (is_of_ncu && !is_kprofs)
             kprof_log(
                 KPROF_LOG_WARNING,
                 "--section-folder %s has no effect: it has ncu's files *.section, of which kprof reads none; kprof "

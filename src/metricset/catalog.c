@@ -184,6 +184,11 @@ static const struct kind {
              {"words", load_words}};
 enum { KIND_COUNT = COUNT_OF(kinds) };
 
+bool kprof_catalog_reads(const char *folder)
+{
+    return KPROF_ANY(i, KIND_COUNT, strcmp(kinds[i].folder, folder) == 0);
+}
+
 /* Load every *.json of folder/kind, in alphabetical order; *found says whether there is such a folder. */
 static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const struct kind *kind, bool *found)
 {

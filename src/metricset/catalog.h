@@ -32,6 +32,8 @@ struct kprof_catalog {
     size_t word_count;
 };
 
+/* Is this the name of a folder that a folder of sections may have? */
+bool kprof_catalog_reads(const char *folder);
 /* Index of the set with this id or alias, or of the section; the count when there is none. */
 size_t kprof_catalog_find_set(const kprof_catalog *catalog, const char *name);
 size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name);

@@ -362,6 +362,10 @@ class Scripts(Case):
                                f"launch={SCALE}")
             self.assertIn("Launch Statistics", run.out)
             self.assertIn("--section-folder sections has no effect: it has ncu's files *.section", run.err)
+        os.mkdir(self.path("sections/findings"))
+        both = self.run_ncu("--injection-path", INJECTION, "--section-folder", "sections", "--section", "LaunchStats",
+                            APP, f"launch={SCALE}")
+        self.assertNotIn("has no effect", both.err)  # it has files of kprof's, too
 
     def test_options_of_a_run_on_a_report(self):
         """ncu takes them with --import, where they change nothing."""
