@@ -51,6 +51,13 @@ void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_
         kprof_span_note_work(&batch->state, launch);
 }
 
+/* May one more operation, and what the call itself adds, join the batch, and is its context idle? */
+static bool can_keep(kprof_batch_state *state)
+{
+    return kprof_state_reserve(state, 2) && !kprof_state_is_full(state, 1) &&
+           kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
+}
+
 /* Have replays put, before this call, all that has changed since the start; the own run is in no range of the proof.
  * False if that cannot be kept. */
 static bool keep_all(kprof_batch *batch, const kprof_call *call)
@@ -78,8 +85,7 @@ static void go_on(kprof_batch *batch, const kprof_call *call)
     if (call->context != state->context->context) /* it does not join the batch */
         return;
     batch->behind.keeps = false;
-    if (!kprof_state_reserve(state, 2) || kprof_state_is_full(state, 1) ||
-        !kprof_wait_is_idle(kprof_wait_for_context(state->context->context)) || !keep_all(batch, call))
+    if (!can_keep(state) || !keep_all(batch, call))
         kprof_close_or_give_up(batch, "a launch that has changed memory, which cannot be kept");
 }
 
@@ -310,8 +316,7 @@ static bool keeps_all(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
     if (state->needs || state->searching || state->unwatched || batch->behind.stands || kprof_span_is_whole(state) ||
-        (call->node_traits & KPROF_NODE) || !kprof_state_reserve(state, 2) || kprof_state_is_full(state, 1) ||
-        !kprof_wait_is_idle(kprof_wait_for_context(call->context)) ||
+        (call->node_traits & KPROF_NODE) || !can_keep(state) ||
         !kprof_own_run_pause_proof(&batch->own, state, &batch->passes))
         return false;
     return keep_all(batch, call);
