@@ -266,6 +266,8 @@ TEST(test_numbers_that_findings_read)
     count_third("l1tex_pipe_lsu_wavefronts_mem_shared", 9);
     count_third("l1tex_pipe_lsu_wavefronts_mem_shared_ideal", 2);
     assert_true(made_of("ATOMS.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_CONFLICTS) == 7);
+    execute("UPDATE metric SET name='other__' || name WHERE name LIKE 'smsp__pcsamp%'");
+    assert_true(isnan(made_of("FADD R4, R4, R6", KPROF_COUNTER_ATOMIC_SAMPLES))); /* none were taken */
     count_third("inst_executed_op_atom", 0);
     assert_true(made_of("LDS R4, [R2]", KPROF_COUNTER_ATOMIC_CONFLICTS) == 0);
     count_third("l1tex_tags_mem_global", 5);

@@ -2,6 +2,7 @@
  * wait of a later one, and makes numbers that were not counted, of texts and of other counters. */
 #include "report/model/code.h"
 
+#include <math.h>
 #include <string.h>
 
 /* An H200 samples a warp that waits at one of these instructions at one behind it: at the first branch behind BAR, up
@@ -117,9 +118,8 @@ static double count_atomic_samples(const kprof_profiled_code *code, size_t instr
 {
     const size_t awaited = kprof_profiled_awaited(code, instruction);
     const bool is_atomic = count_atomic_tags(code, awaited == SIZE_MAX ? instruction : awaited) > 0;
-    const double *values = kprof_profiled_values(code, instruction);
-    const double samples = is_atomic ? kprof_profiled_number(code, values, KPROF_NUMBER_SAMPLES) : 0;
-    return samples > 0 ? samples : 0;
+    const double samples = kprof_profiled_number(code, kprof_profiled_values(code, instruction), KPROF_NUMBER_SAMPLES);
+    return is_atomic || isnan(samples) ? samples : 0; /* NaN: none were taken */
 }
 
 static double count_atomic_conflicts(const kprof_profiled_code *code, size_t instruction)
