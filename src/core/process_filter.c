@@ -9,7 +9,7 @@
 
 static const char option[] = "--target-processes-filter", exclude[] = "exclude:", exclude_tree[] = "exclude-tree:";
 
-/* What a program is called: by its file, and by the word that started it, as "python3" may lead to "python3.11". */
+/* A program has two names: that of its file, and the word that started it. "python3" may lead to "python3.11". */
 typedef struct process_names {
     char file[256], word[256];
 } process_names;

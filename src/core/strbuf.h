@@ -169,8 +169,8 @@ void kprof_strlist_free(kprof_strlist *list);
 #define KPROF_FREE_LISTS(...)                                                                                          \
     kprof_strlist_free_each((kprof_strlist *[]){__VA_ARGS__}, sizeof((kprof_strlist *[]){__VA_ARGS__}) / sizeof(void *))
 void kprof_strlist_free_each(kprof_strlist *const *lists, size_t count);
-/* What follows these words at the beginning of `text`, whatever their case, and whether blanks, underscores, hyphens or
- * nothing part them; NULL: it does not begin with them. */
+/* Return the rest of `text` behind these words, NULL if it does not begin with them. Case does not matter, nor whether
+ * blanks, underscores, hyphens or nothing part them. */
 const char *kprof_after_words(const char *text, const char *words);
 /* The item that `text` probably means: the nearest by edit distance, else the shortest that contains it, ignoring
  * case; NULL when none is near enough. */

@@ -947,7 +947,7 @@ kprof_status kprof_snapshot_keep_all(kprof_snapshot *s, kprof_kept_memory **out)
 
 kprof_status kprof_snapshot_put(kprof_snapshot *s, const kprof_kept_memory *kept)
 {
-    /* What a launch before this place changes and a later one of the own run set back is in no list yet. */
+    /* The own run may have set back what an earlier launch had changed: no list has that yet. */
     CUresult result = kept->is_all ? restore_start(s, !s->is_replayed) : CUDA_SUCCESS;
     KPROF_THEN(result, put_back(s, &kept->table));
     return result == CUDA_SUCCESS ? KPROF_OK : fail("putting back what was kept", result);

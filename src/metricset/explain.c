@@ -410,8 +410,8 @@ static size_t list_words(const kprof_catalog *catalog, kprof_strlist *out)
     return id_count;
 }
 
-/* What a word, which is no metric's name, is a misspelling of, or the section or finding that it is a part of; or NULL.
- */
+/* Return the word that this one, which is no metric's name, misspells, or the section or finding whose name it is a
+ * part of; or NULL. */
 static const char *find_nearest_word(const explainer *by, const char *word)
 {
     KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
