@@ -10,8 +10,6 @@ int kprof_cmd_merge(const kprof_options *options)
     if (options->reports.count < 2 || !options->export_path)
         status = kprof_fail(KPROF_USAGE, "%s? usage: kprof merge A.kprof B.kprof ... -o ALL.kprof",
                             options->reports.count < 2 ? "which reports" : "into which report");
-    if (status == KPROF_OK && options->log_file)
-        status = kprof_fail(KPROF_USAGE, "kprof merge prints nothing; leave --log-file out");
     KPROF_THEN(status, kprof_reports_join(options, NULL, &path));
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_INFO, "report: %s (%zu reports)", path, options->reports.count);

@@ -19,6 +19,7 @@
 #include "core/monotonic.h"
 #include "report/model/merge.h"
 #include "report/model/number.h"
+#include "report/model/trace_stats.h"
 #include "report/model/units.h"
 #include "report/page/page_stats.h"
 
@@ -435,6 +436,8 @@ static void print_results(profile *run)
     const bool is_as_ncu = !is_trace(run) && kprof_is_called_ncu() && format == KPROF_FORMAT_CSV_NCU;
     if (!run->report || (found == 0 && (format == KPROF_UNSET || is_as_ncu))) /* ncu has no columns for nothing */
         return;
+    if (is_trace(run) && !kprof_trace_is_there(run->report))
+        return; /* nothing was collected, as has been told */
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
     const kprof_stats_content content = {&run->tables, run->options->stats_reports.count > 0, NULL, false, 0};
     if (is_trace(run)) {

@@ -362,19 +362,30 @@ static kprof_status expand_name(kprof_options *options, const char *option, char
     return status;
 }
 
+/* Has the command this option? Else kprof report has it. */
+static bool takes(const kprof_command *command, const char *name)
+{
+    return KPROF_ANY(i, KPROF_OPTION_ROWS,
+                     kprof_option_rows[i].commands & command->mask && strcmp(kprof_option_rows[i].name, name) == 0);
+}
+
 /* Whoever names a report as a file of another kind most likely wants that. */
-static void warn_of_other_kind(const char *given, const char *report)
+static void warn_of_other_kind(const kprof_options *options, const char *report)
 {
     static const struct {
-        const char *end, *name, *words;
-    } kinds[] = {{".csv", "CSV", "--csv --log-file"},
-                 {".json", "JSON", "--json --log-file"},
-                 {".html", "a page", "--html"},
-                 {".txt", "text", "--log-file"}};
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (kprof_ends_with(given, kinds[i].end))
-            kprof_log(KPROF_LOG_WARNING, "--export %s keeps a report, %s; for %s give %s %s", given, report,
-                      kinds[i].name, kinds[i].words, given);
+        const char *end, *name, *option, *words;
+    } kinds[] = {{".csv", "CSV", "csv", "--csv --log-file"},
+                 {".json", "JSON", "json", "--json --log-file"},
+                 {".html", "a page", "html", "--html"},
+                 {".txt", "text", "csv", "--log-file"}};
+    const char *given = options->export_path;
+    const size_t i = KPROF_FIND(k, COUNT_OF(kinds), kprof_ends_with(given, kinds[k].end));
+    if (i == COUNT_OF(kinds))
+        return;
+    KPROF_AUTO_FREE char *way = takes(options->command, kinds[i].option)
+                                    ? kprof_strprintf("give %s %s", kinds[i].words, given)
+                                    : kprof_strprintf("run kprof report %s %s %s", report, kinds[i].words, given);
+    kprof_log(KPROF_LOG_WARNING, "--export %s keeps a report, %s; for %s %s", given, report, kinds[i].name, way);
 }
 
 kprof_status kprof_outputs_check(kprof_options *options)
@@ -392,7 +403,7 @@ kprof_status kprof_outputs_check(kprof_options *options)
     if (makes_report && options->export_path)
         KPROF_THEN(status, kprof_export_path_expand(options->export_path, &export_path));
     if (makes_report && status == KPROF_OK && export_path)
-        warn_of_other_kind(options->export_path, export_path);
+        warn_of_other_kind(options, export_path);
     if (status == KPROF_OK && is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0)
         export_path = kprof_strdup(options->export_path);
     if (status == KPROF_OK && (is_file || export_path || is_report))

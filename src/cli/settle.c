@@ -410,10 +410,15 @@ static kprof_status settle_format(kprof_options *options)
         options->format = KPROF_FORMAT_CSV_NCU;
     }
     if (options->html_path) {
-        if (options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->print_summary != KPROF_UNSET ||
-            options->log_file)
-            return kprof_fail(KPROF_USAGE, "--html writes all pages to its own file; leave --page, --log-file and "
-                                           "other formats out");
+        const char *other = options->csv_layout != KPROF_UNSET      ? "csv-layout"
+                            : options->format != KPROF_UNSET        ? format_names[options->format]
+                            : options->page == KPROF_PAGE_BRIEF     ? "brief"
+                            : options->page != KPROF_UNSET          ? "page"
+                            : options->print_summary != KPROF_UNSET ? "print-summary"
+                            : options->log_file                     ? "log-file"
+                                                                    : NULL;
+        if (other)
+            return kprof_fail(KPROF_USAGE, "--html writes all pages to its own file; leave --%s out", other);
         options->format = KPROF_FORMAT_HTML;
     }
     if (options->print_summary != KPROF_UNSET) {

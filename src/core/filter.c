@@ -77,12 +77,12 @@ static bool add_pushed(const kprof_strlist *from, kprof_strlist *out)
     return added;
 }
 
-static kprof_status make_functions(const char *option, const kprof_strlist *wanted, const kprof_strlist *unwanted,
-                                   kprof_nvtx_filter **out)
+static kprof_status make_functions(const char *const options[2], const kprof_strlist *wanted,
+                                   const kprof_strlist *unwanted, kprof_nvtx_filter **out)
 {
     kprof_strlist include = KPROF_STRLIST_INIT, exclude = KPROF_STRLIST_INIT;
     const bool added = add_pushed(wanted, &include) && add_pushed(unwanted, &exclude);
-    kprof_status status = added ? kprof_nvtx_filter_new(option, &include, &exclude, out)
+    kprof_status status = added ? kprof_nvtx_filter_new(options, &include, &exclude, out)
                                 : kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     KPROF_FREE_LISTS(&include, &exclude);
     return status;
@@ -90,6 +90,9 @@ static kprof_status make_functions(const char *option, const kprof_strlist *want
 
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
 {
+    static const char *const nvtx[] = {"--nvtx-include", "--nvtx-exclude"};
+    static const char *const python[] = {"--python-include", "--python-exclude"};
+    static const char *const native[] = {"--native-include", "--native-exclude"};
     *out = NULL;
     kprof_filter *filter = kprof_calloc(1, sizeof *filter);
     if (!filter)
@@ -116,12 +119,11 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     KPROF_THEN(status, make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]));
     if (status == KPROF_OK && spec->invocation)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
-    KPROF_THEN(status,
-               kprof_nvtx_filter_new("--nvtx-include", &spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
-    KPROF_THEN(status, make_functions("--python-include", &spec->python_include, &spec->python_exclude,
+    KPROF_THEN(status, kprof_nvtx_filter_new(nvtx, &spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx));
+    KPROF_THEN(status, make_functions(python, &spec->python_include, &spec->python_exclude,
                                       &filter->functions[KPROF_PYTHON_FUNCTIONS]));
     if (status == KPROF_OK)
-        status = make_functions("--native-include", &spec->native_include, &spec->native_exclude,
+        status = make_functions(native, &spec->native_include, &spec->native_exclude,
                                 &filter->functions[KPROF_NATIVE_FUNCTIONS]);
     KPROF_THEN(status, kprof_ranges_new(spec, &filter->ranges));
     if (status != KPROF_OK) {

@@ -78,8 +78,9 @@ static kprof_status make_pattern(const expression *e, part name, const char *tex
         return kprof_regex_new(e->option, out->text, &out->regex);
     for (size_t i = 0; special[i]; i++) {
         if (find(name, special[i]) != name.end)
-            return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%c\" has no meaning here; if it is part of a name, write \\%c",
-                              e->option, text, special[i], special[i]);
+            return kprof_fail(
+                KPROF_USAGE, "%s \"%s\": \"%c\" has no meaning here; if it is part of a name, write \\%c%s", e->option,
+                text, special[i], special[i], special[i] == ',' ? ", and else give the option once for each name" : "");
     }
     return KPROF_OK;
 }
@@ -208,8 +209,8 @@ static kprof_status add_all(kprof_nvtx_filter *filter, const char *option, const
     return status;
 }
 
-kprof_status kprof_nvtx_filter_new(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
-                                   kprof_nvtx_filter **out)
+kprof_status kprof_nvtx_filter_new(const char *const options[2], const kprof_strlist *include,
+                                   const kprof_strlist *exclude, kprof_nvtx_filter **out)
 {
     *out = NULL;
     if (include->count + exclude->count == 0)
@@ -222,8 +223,8 @@ kprof_status kprof_nvtx_filter_new(const char *option, const kprof_strlist *incl
         return kprof_fail(KPROF_NO_MEMORY, "NVTX ranges to choose: out of memory");
     }
     filter->include_count = include->count;
-    kprof_status status = add_all(filter, option, include);
-    KPROF_THEN(status, add_all(filter, "--nvtx-exclude", exclude));
+    kprof_status status = add_all(filter, options[0], include);
+    KPROF_THEN(status, add_all(filter, options[1], exclude));
     if (status == KPROF_OK)
         *out = filter;
     else

@@ -25,11 +25,11 @@ typedef struct kprof_nvtx_ranges {
 
 typedef struct kprof_nvtx_filter kprof_nvtx_filter;
 
-/* Compile the expressions (copied); messages name the option of those to include. A launch passes if one of `include`
- * matches its ranges, or `include` is empty, and none of `exclude` does. *out is NULL when both are empty. USAGE with a
- * message that names expression and fault. */
-kprof_status kprof_nvtx_filter_new(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
-                                   kprof_nvtx_filter **out) KPROF_MUST_CHECK;
+/* Compile the expressions (copied); messages name the options of those to include and to exclude. A launch passes if
+ * one of `include` matches its ranges, or `include` is empty, and none of `exclude` does. *out is NULL when both are
+ * empty. USAGE with a message that names expression and fault. */
+kprof_status kprof_nvtx_filter_new(const char *const options[2], const kprof_strlist *include,
+                                   const kprof_strlist *exclude, kprof_nvtx_filter **out) KPROF_MUST_CHECK;
 void kprof_nvtx_filter_free(kprof_nvtx_filter *filter);
 /* Bits of `how`: ask that the last range of an expression to include is marked for it, or do not look at what is to be
  * included. Thread-safe. */

@@ -87,7 +87,8 @@ static kprof_status make_schedule(const kprof_filter_spec *spec, kprof_ranges *o
                 : spec->profiler_calls == KPROF_FROM_A_START_CALL ? STEPS_OF_CALLS
                                                                   : STEPS_OF_LAUNCHES;
     if (status == KPROF_OK && spec->step)
-        status = kprof_nvtx_filter_new("--step", &(kprof_strlist){expression, 1, 1}, &nothing, &out->step);
+        status = kprof_nvtx_filter_new((const char *const[]){"--step", NULL}, &(kprof_strlist){expression, 1, 1},
+                                       &nothing, &out->step);
     return status;
 }
 

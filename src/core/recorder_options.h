@@ -83,7 +83,7 @@ OPTION(FILTER, STRING, step, "step", RUNNING | TRACE,
 OPTION(CLI, FLAG, ignores_profiler_calls, "disable-profiler-start-stop", RUNNING,
        "ignore cudaProfilerStart and cudaProfilerStop")
 OPTION(FILTER, ORDINALS, device_mask, "devices", RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL,
-       "only these CUDA devices", .argument = "N[,N]")
+       "only these CUDA devices", .argument = "N[,N]", .note = "numbers of CUDA devices, from 0 to 63")
 OPTION(RECORDER, CHOICE, follow_children, "target-processes", RUNNING | TRACE,
        "profile the first process only, or its child processes too (all)", .argument = "application-only|all",
        .initial = 1, .choices = KPROF_CHOICES({"application-only", 0}, {"all", 1}))

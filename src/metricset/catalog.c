@@ -407,6 +407,8 @@ static kprof_status check_finding_id(const kprof_catalog *catalog, const char *i
         if (kprof_finding_has_id(&catalog->findings[i], id))
             return KPROF_OK;
         (void)kprof_strlist_add(&ids, catalog->findings[i].id);
+        for (char *const *rule = catalog->findings[i].ncu; rule && *rule; rule++)
+            (void)kprof_strlist_add(&ids, *rule);
     }
     const char *nearest = kprof_nearest(id, (const char *const *)ids.items, ids.count);
     return kprof_fail(KPROF_UNKNOWN_NAME, "there is no finding \"%s\"%s%s%s", id,
@@ -418,8 +420,10 @@ kprof_status kprof_catalog_findings(const kprof_catalog *catalog, const kprof_st
 {
     kprof_status status = KPROF_OK;
     *out = (kprof_finding_list){NULL, 0};
-    for (size_t i = 0; i < ids->count && status == KPROF_OK; i++)
-        status = check_finding_id(catalog, ids->items[i]);
+    for (size_t i = 0; i < ids->count; i++) { /* name all that are unknown */
+        const kprof_status found = check_finding_id(catalog, ids->items[i]);
+        status = status == KPROF_OK ? found : status;
+    }
     if (status != KPROF_OK)
         return status;
     out->items = kprof_calloc(catalog->finding_count + 1, sizeof *out->items);

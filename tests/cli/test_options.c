@@ -461,6 +461,13 @@ TEST(output_choices)
     assert_int_equal(options.text_layout, KPROF_FORMAT_TEXT);
     assert_refused("--text-layout ncu --csv app", "--text-layout and formats other than text exclude each other");
     assert_refused("report r.kprof --text-layout kprof --html x.html", "--text-layout and --html exclude each other");
+    assert_refused("diff r.kprof s.kprof --json --html x.html",
+                   "--html writes all pages to its own file; leave --json out");
+    assert_refused("diff r.kprof s.kprof --csv-layout wide --html x.html", "; leave --csv-layout out");
+    assert_refused("report r.kprof --brief --html x.html", "; leave --brief out");
+    assert_refused("report r.kprof --page raw --html x.html", "; leave --page out");
+    assert_refused("report r.kprof --print-summary per-gpu --html x.html", "; leave --print-summary out");
+    assert_refused("diff r.kprof s.kprof --log-file l --html x.html", "; leave --log-file out");
     assert_refused("report r.kprof --text-layout ncu --page summary",
                    "--text-layout ncu has the pages details, raw and statistics");
     assert_refused("--list-sets --list-chips", "exclude each other");
@@ -584,7 +591,7 @@ TEST(refused_values)
     assert_refused("-c x app", "--launch-count: \"x\"");
     assert_refused("-c -1 app", "\"-1\"");
     assert_refused("-c 99999999999999999999 app", "--launch-count");
-    assert_refused("--devices 64 app", "\"64\"");
+    assert_refused("--devices 64 app", "\"64\" is not valid, give N[,N]: numbers of CUDA devices, from 0 to 63");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
     assert_refused("--page detail app", "details|raw|summary|census|");

@@ -479,3 +479,26 @@ TEST(ranges_matter_where_they_are_asked_for)
 }
 
 AT_START(log_capture_start, &log_seen)
+
+TEST(faults_name_their_option)
+{
+    char text[] = "a,b";
+    char *items[] = {text};
+    const kprof_strlist functions = {items, 1, 1};
+    const struct {
+        kprof_filter_spec spec;
+        const char *told;
+    } cases[] = {
+        {{.nvtx_exclude = {(char *[]){"a,/"}, 1, 1}}, "--nvtx-exclude \"a,/\": "},
+        {{.python_include = functions}, "--python-include \"a,b/\": "},
+        {{.python_exclude = functions}, "--python-exclude \"a,b/\": "},
+        {{.native_exclude = functions}, "--native-exclude \"a,b/\": "},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        kprof_filter *filter;
+        log_capture_start(&log_seen);
+        assert_int_equal(kprof_filter_new(&cases[i].spec, &filter), KPROF_USAGE);
+        assert_non_null(strstr(log_seen.last, cases[i].told));
+        assert_non_null(strstr(log_seen.last, "write \\,, and else give the option once for each name"));
+    }
+}

@@ -12,7 +12,8 @@ static kprof_status make(const char *include, const char *exclude, kprof_nvtx_fi
         assert_true(kprof_strlist_add(&includes, include));
     if (exclude)
         assert_true(kprof_strlist_add(&excludes, exclude));
-    kprof_status status = kprof_nvtx_filter_new("--nvtx-include", &includes, &excludes, out);
+    kprof_status status =
+        kprof_nvtx_filter_new((const char *const[]){"--nvtx-include", "--nvtx-exclude"}, &includes, &excludes, out);
     return status;
 }
 

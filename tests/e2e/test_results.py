@@ -672,12 +672,19 @@ class BadInput(Case):
         self.assertEqual((run.code, run.out), (108, ""))
 
     def test_a_report_named_as_another_file(self):
-        for name, way in (("x.csv", "for CSV give --csv --log-file x.csv"), ("x.html", "for a page give --html x.html"),
-                          ("x.json", "for JSON give --json --log-file x.json")):
-            for command, *words in ("report", SAMPLE), ("merge", SAMPLE, REPEATS), ("trace", "true"):
+        for name, what, words in (("x.csv", "CSV", "--csv --log-file x.csv"), ("x.html", "a page", "--html x.html"),
+                                  ("x.json", "JSON", "--json --log-file x.json"),
+                                  ("x.txt", "text", "--log-file x.txt")):
+            for command, *reports in ("report", SAMPLE), ("merge", SAMPLE, REPEATS), ("trace", "true"), ("run", "true"):
                 with self.subTest([name, command]):
-                    run = self.kprof(command, "-f", "-o", name, *words)
-                    self.assertIn(f"kprof: warning: --export {name} keeps a report, {name}.kprof; {way}\n", run.err)
+                    takes = command == "report" or (command != "merge" and name != "x.html")
+                    way = f"give {words}" if takes else f"run kprof report {name}.kprof {words}"
+                    run = self.kprof(command, "-f", "-o", name, *reports)
+                    self.assertIn(f"kprof: warning: --export {name} keeps a report, {name}.kprof; for {what} {way}\n",
+                                  run.err)
+                    if not takes and run.code == 0: # so it does
+                        self.assertEqual(self.kprof("report", f"{name}.kprof", *words.split()).code, 0)
+                        self.assertTrue(os.path.exists(self.path(name)))
         for name in ("csv", "x.csv.kprof", "x.csv.ncu-rep"):
             self.assertNotIn("keeps a report", self.kprof("report", SAMPLE, "-f", "-o", name).err)
 
@@ -1892,9 +1899,11 @@ class Findings(Case):
                                                                                    "WarpStall,DoubleByAccident"))
         self.assertIn("! Warps wait", of_ncu)
         self.assertEqual(of_ncu, own)
-        wrong = self.kprof("report", SAMPLE, "--rule", "WarpStal")
+        wrong = self.kprof("report", SAMPLE, "--rule", "WarpStal,CPIStal,other")
         self.assert_run(wrong, 102)
-        self.assertIn('did you mean "WarpStall"?', wrong.err)
+        for word, advice in (("WarpStal", 'did you mean "WarpStall"?'), ("CPIStal", 'did you mean "CPIStall"?'),
+                             ("other", "kprof list findings shows them")):
+            self.assertIn(f'there is no finding "{word}"; {advice}', wrong.err)
         self.assert_run(self.profile(["--rule", "WarpStal"], [f"launch={SCALE}"]), 102)
 
     def test_not_evaluated(self):

@@ -336,6 +336,7 @@ class Records(Tracing):
                                   (("run", "--report", "mem_tim:base"), 102, "did you mean cuda_gpu_mem_time_sum?"),
                                   (("run", "--report", "gpukernsu"), 102, "did you mean gpukernsum?"),
                                   (("run", "--report", "osr_sum"), 102, "did you mean lost_sum?"),
+                                  (("run", "--report", "other,kern_sum"), 102, "did you mean cuda_gpu_kern_sum?"),
                                   (("run", "--report", "foobarbaz"), 102, "kprof list tables lists all"),
                                   (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
@@ -353,6 +354,13 @@ class Records(Tracing):
                 self.assertIn(text, run.err)
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         self.assertIn("has no trace; kprof trace makes one", self.kprof("stats", "run").err)
+
+    def test_one_reason_why_there_is_no_trace(self):
+        for options in ([], ["--json"], ["--csv", "--report", "cuda_gpu_kern_sum"]):
+            run = self.kprof("trace", "--injection-path", INJECTION, *options, "true")
+            self.assert_run(run, 106)
+            self.assertEqual((run.out, run.err.count("error: ")), ("", 1), run.err)
+            self.assertIn("nothing was collected: ", run.err)
 
     def test_tables_that_a_run_cannot_have(self):
         for table, code, text in (("um_sum", 101, "add --unified-memory"),

@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(line);
     }
     kprof_nvtx_filter *filter;
-    (void)!kprof_nvtx_filter_new("--nvtx-include", &lists[0], &lists[1], &filter);
+    (void)!kprof_nvtx_filter_new((const char *const[]){"--nvtx-include", "--nvtx-exclude"}, &lists[0], &lists[1],
+                                 &filter);
     for (char *text; (text = fuzz_take_line(&input));) {
         match(filter, text);
         free(text);

@@ -316,14 +316,15 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
                                         "kern_worth",
                                         "count_command"};
     kprof_trace_names names;
-    for (size_t i = 0; i < asked->count; i++) {
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < asked->count; i++) { /* tell all that are unknown */
         if (!kprof_trace_stats_find(asked->items[i], &names))
-            return KPROF_UNKNOWN_NAME;
+            status = KPROF_UNKNOWN_NAME;
         kprof_strlist_add(out, asked->items[i]);
     }
     for (size_t i = 0; asked->count == 0 && i < COUNT_OF(usual); i++)
         kprof_strlist_add(out, usual[i]);
-    return KPROF_OK;
+    return status;
 }
 
 kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records)
