@@ -17,6 +17,7 @@
 #include "core/clean.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/process_filter.h"
 #include "report/model/merge.h"
 #include "report/model/number.h"
 #include "report/model/trace_stats.h"
@@ -265,11 +266,13 @@ static kprof_status save_config(const profile *run)
 
 static kprof_status start_application(profile *run)
 {
+    KPROF_AUTO_FREE char *trees = kprof_process_trees(&run->options->filter.processes);
     kprof_child_spec spec = {
         .argv = run->options->application,
         .injection_library = run->injection,
         .preloaded = run->preloaded,
         .session_dir = run->session.dir,
+        .trees = trees,
         .nvtx = run->nvtx && !only_takes_census(run),
         .null_stdin = run->options->null_stdin,
         .stdout_to_stderr = run->route.application_to_stderr,

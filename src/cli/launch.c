@@ -6,6 +6,7 @@
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/process_filter.h"
 #include "core/signals.h"
 
 #include <errno.h>
@@ -217,7 +218,8 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
 
 static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 {
-    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", "TEARDOWN_CUPTI=", NULL};
+    static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", KPROF_TREES_ENV "=",
+                                        "TEARDOWN_CUPTI=", NULL};
     static const char *const nvtx[] = {"NVTX_INJECTION64_PATH=", NULL};
     return kprof_begins_with_one(variable, names) || (spec->nvtx && kprof_begins_with_one(variable, nvtx));
 }
@@ -241,6 +243,8 @@ static void make_environment(const kprof_child_spec *spec, kprof_strlist *out)
             kprof_strlist_add(out, *variable);
     kprof_strlist_take(out, kprof_strprintf("CUDA_INJECTION64_PATH=%s", spec->injection_library));
     kprof_strlist_take(out, kprof_strprintf(KPROF_SESSION_ENV "=%s", spec->session_dir));
+    if (spec->trees)
+        kprof_strlist_take(out, kprof_strprintf(KPROF_TREES_ENV "=%s", spec->trees));
     if (spec->nvtx)
         kprof_strlist_take(out, kprof_strprintf("NVTX_INJECTION64_PATH=%s", spec->injection_library));
     if (!spec->preloaded)

@@ -53,7 +53,8 @@ typedef struct kprof_child_spec {
     const char *injection_library; /* absolute path */
     const char *preloaded;         /* absolute paths, with colons between them; NULL: nothing is preloaded */
     const char *session_dir;
-    bool nvtx; /* NVTX is to load the injection library too */
+    const char *trees; /* value of KPROF_TREES_ENV; NULL: none */
+    bool nvtx;         /* NVTX is to load the injection library too */
     bool stdout_to_stderr;
     bool null_stdin;
     kprof_signals *signals; /* blocked; used for as long as the child lives, as is the bystander */

@@ -4,6 +4,7 @@
 #include "core/regex.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,9 +50,35 @@ static bool is_matched(const process_names *names, const char *pattern)
     return is;
 }
 
-/* Is the process, or one that it descends from, named so? */
+char *kprof_process_trees(const kprof_strlist *expressions)
+{
+    KPROF_AUTO(kprof_strbuf) trees = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < expressions->count; i++) {
+        const char *name = kprof_after(expressions->items[i], exclude_tree);
+        if (name && !strchr(name, '/'))
+            kprof_strbuf_printf(&trees, "%s-%s", trees.length > 0 ? "/" : "", name);
+    }
+    return trees.length > 0 ? kprof_strbuf_take(&trees) : NULL;
+}
+
+/* Has the environment the mark of a process with this name that the calling process descends from? */
+static bool is_marked(const char *name)
+{
+    const char *at = secure_getenv(KPROF_TREES_ENV);
+    for (size_t length; at && *at; at += length + (at[length] == '/')) {
+        length = strcspn(at, "/");
+        if (*at == '+' && strlen(name) == length - 1 && strncmp(at + 1, name, length - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is the process, or one that it descends from, named so? Those that have ended are known by their mark alone, those
+ * that run without the preloaded library by their names alone. */
 static bool descends_from(pid_t root, const char *name)
 {
+    if (is_marked(name))
+        return true;
     enum { MOST_GENERATIONS = 1000 };
     uint64_t pid = (uint64_t)getpid();
     for (int i = 0; i < MOST_GENERATIONS && pid > 1; i++) {

@@ -5,6 +5,7 @@
  * application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
+#include "core/process_filter.h"
 #include "core/signals.h"
 #include "core/strbuf.h"
 #include "cupti/alone.h"
@@ -51,6 +52,35 @@ static struct {
     _Atomic(__typeof__(&_dl_find_object)) find_object;
 #endif
 } next;
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Mark the program in the environment, which all that it starts will have, if it is the root of a tree that is left
+ * out. The mark takes the place of a character: setenv would be a function of the program, as in bash. */
+static void mark_tree(char *trees)
+{
+    char path[4096];
+    const ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[size > 0 ? size : 0] = '\0';
+    const char *const names[] = {last_part(path), last_part(program_invocation_name)};
+    for (size_t length; *trees; trees += length + (trees[length] == '/')) {
+        length = strcspn(trees, "/");
+        if (KPROF_ANY(i, COUNT_OF(names),
+                      strlen(names[i]) == length - 1 && strncmp(trees + 1, names[i], length - 1) == 0))
+            *trees = '+';
+    }
+}
+
+__attribute__((constructor)) static void find_trees(void)
+{
+    for (char **variable = environ; variable && *variable; variable++)
+        if (strncmp(*variable, KPROF_TREES_ENV "=", sizeof KPROF_TREES_ENV) == 0)
+            mark_tree(*variable + sizeof KPROF_TREES_ENV);
+}
 
 /* As the library is loaded: dlsym must not be called between fork and exec. */
 __attribute__((constructor)) static void find_functions(void)
@@ -201,8 +231,7 @@ static struct start {
 static bool is_foreign_file(const char *path)
 {
     static const char *const beginnings[] = {"libcuda.so", "libcupti.so", "libnvperf_", "libkprof-inject"};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = last_part(path);
     return KPROF_ANY(i, COUNT_OF(beginnings), strncmp(name, beginnings[i], strlen(beginnings[i])) == 0);
 }
 

@@ -289,6 +289,35 @@ class Behaviour(Case):
         self.assert_run(run, 101)
         self.assertIn("--target-processes-filter", run.err)
 
+    def test_tree_whose_processes_have_gone(self):
+        """A process is left out with the tree that it comes from, also if those between them have ended."""
+        for name in ("first", "second", "third"):
+            shutil.copy(APP, self.path(name))
+        until = "until [ -e {} ]; do sleep 0.01; done"
+        orphan = f"({until.format('gone')}; ./third launch=_Z4lastPf; touch done) &"
+        steps = [f"launch={VECTOR_ADD}", f"run=./second 'run={orphan}'; touch gone; {until.format('done')}"]
+        for words, launches in (("all", ["last", "vectorAdd"]), ("exclude-tree:second", ["vectorAdd"]),
+                                ("third,exclude-tree:second", ["last"]),
+                                ("exclude-tree:other,exclude-tree:second", ["vectorAdd"]),
+                                ("exclude-tree:secon,exclude-tree:econd", ["last", "vectorAdd"])):
+            with self.subTest(words):
+                for name in ("gone", "done"):
+                    if os.path.exists(self.path(name)):
+                        os.remove(self.path(name))
+                self.assert_run(self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run",
+                                           "--target-processes-filter", words, "./first", *steps), 0)
+                self.assertEqual(sorted(self.launches()), launches)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run",
+                         "--target-processes-filter", "exclude-tree:sh,exclude-tree:a/b,exclude-tree:sh",
+                         "./first", "env=KPROF_EXCLUDED_TREES", f"launch={VECTOR_ADD}",
+                         "run=env -u LD_PRELOAD ./second env=KPROF_EXCLUDED_TREES launch=_Z4lastPf; true",
+                         env={"KPROF_EXCLUDED_TREES": "+first"})
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd"]) # whose parent still runs
+        self.assertEqual(run.out, "KPROF_EXCLUDED_TREES=-sh\nKPROF_EXCLUDED_TREES=+sh\n")
+        run = self.profile([], ["env=KPROF_EXCLUDED_TREES"], env={"KPROF_EXCLUDED_TREES": "+first"})
+        self.assertEqual(run.out, "KPROF_EXCLUDED_TREES=(unset)\n")
+
     def test_child_that_outlives_the_application(self):
         steps = [f"launch={VECTOR_ADD}", "daemon", "sleep=300"]
         run = self.collect([], [*steps[:2], "init", f"launch={SCALE}", "sleep=400"])
