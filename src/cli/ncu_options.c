@@ -134,7 +134,6 @@ static const struct {
     {"sampling-buffer-size", "warp-sampling-buffer-size"},
     {"sampling-interval", "warp-sampling-interval"},
     {"sampling-max-passes", "warp-sampling-max-passes"},
-    {"section-folder-recursive", "section-folder"},
     {"summary", "print-summary"},
     {"units", "print-units"},
 };

@@ -9,6 +9,8 @@ OPTION(ELSEWHERE, LIST, selection.excluded, "section-exclude", RUN | PLAN | LIST
        "leave out the sections of these ids or regex:PATTERN, such as some of a set", .argument = "ID[,ID]")
 OPTION(CLI, PATHS, section_folders, "section-folder", RUN | REPORT | PLAN | LIST | TELL,
        "also read sets, sections, findings, aliases and words from DIR", .argument = "DIR")
+OPTION(CLI, PATHS, section_trees, "section-folder-recursive", RUN | REPORT | PLAN | LIST | TELL,
+       "the same from DIR and each folder below it that has some", .argument = "DIR")
 OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT | CTL,
        "collect, plan or list these metrics, or show those of a report: full or base names, aliases, regex:PATTERN; "
        "to collect, also group:SECTION and breakdown:THROUGHPUT", .argument = "NAME[,NAME]")

@@ -13,7 +13,9 @@
 #include "report/model/change.h"
 #include "report/report.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -451,27 +453,78 @@ static kprof_status settle_text(kprof_options *options)
     return KPROF_OK;
 }
 
-/* Scripts name ncu's own folder of sections, of which kprof has its own. */
-static void leave_out_sections_of_ncu(kprof_options *options)
+static bool is_of_ncu(const char *name)
 {
-    KPROF_AUTO(kprof_strlist) all = options->section_folders;
-    options->section_folders = (kprof_strlist)KPROF_STRLIST_INIT;
-    for (size_t i = 0; i < all.count; i++) {
-        KPROF_AUTO_CLOSEDIR DIR *folder = opendir(all.items[i]);
-        bool is_of_ncu = false, is_kprofs = false;
-        for (struct dirent *entry; folder && (entry = readdir(folder));) {
-            is_of_ncu = is_of_ncu || kprof_ends_with(entry->d_name, ".section");
-            is_kprofs = is_kprofs || kprof_catalog_reads(entry->d_name);
-        }
-        if (is_of_ncu && !is_kprofs)
-            kprof_log(
-                KPROF_LOG_WARNING,
-                "--section-folder %s has no effect: it has ncu's files *.section, of which kprof reads none; kprof "
-                "list sections shows its own, which have ncu's identifiers",
-                all.items[i]);
-        else
-            kprof_strlist_add(&options->section_folders, all.items[i]);
+    return kprof_ends_with(name, ".section");
+}
+
+static bool has_sections_of_ncu(const char *path)
+{
+    bool has = false;
+    KPROF_AUTO_CLOSEDIR DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !has && (entry = readdir(folder));)
+        has = is_of_ncu(entry->d_name);
+    return has;
+}
+
+/* Whose sections a folder has. */
+typedef struct section_owners {
+    bool ncu, kprof;
+} section_owners;
+
+static section_owners look_for_sections(const char *path)
+{
+    section_owners owners = {false, false};
+    KPROF_AUTO_CLOSEDIR DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        KPROF_AUTO_FREE char *below = kprof_strprintf("%s/%s", path, entry->d_name);
+        const bool is_of_kind = kprof_catalog_reads(entry->d_name);
+        const bool is_ncus = is_of_kind ? has_sections_of_ncu(below) : is_of_ncu(below);
+        owners.ncu = owners.ncu || is_ncus;
+        owners.kprof = owners.kprof || (is_of_kind && !is_ncus);
     }
+    return owners;
+}
+
+static int compare_entries(const FTSENT **left, const FTSENT **right)
+{
+    return strcmp((*left)->fts_name, (*right)->fts_name);
+}
+
+/* Append the folder, or of a tree all its folders, where kprof's sections are. One without any is refused later; but
+ * scripts name the folder of ncu's sections, of which kprof has its own. */
+static void add_sections(const char *option, char *path, bool is_tree, kprof_strlist *out)
+{
+    const size_t before = out->count;
+    section_owners all = {false, false};
+    FTS *tree = fts_open((char *[]){path, NULL}, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_entries);
+    for (FTSENT *at; tree && (at = fts_read(tree));) {
+        const section_owners owners = at->fts_info == FTS_D ? look_for_sections(at->fts_path) : (section_owners){0};
+        all.ncu = all.ncu || owners.ncu;
+        if (owners.kprof)
+            kprof_strlist_add(out, at->fts_path);
+        if (!is_tree)
+            break;
+    }
+    if (tree)
+        fts_close(tree);
+    if (out->count == before && all.ncu)
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s %s has no effect: it has ncu's files *.section, of which kprof reads none; kprof list sections "
+                  "shows its own, which have ncu's identifiers",
+                  option, path);
+    else if (out->count == before)
+        kprof_strlist_add(out, path);
+}
+
+static void settle_section_folders(kprof_options *options)
+{
+    KPROF_AUTO(kprof_strlist) folders = options->section_folders;
+    options->section_folders = (kprof_strlist)KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < folders.count; i++)
+        add_sections("--section-folder", folders.items[i], false, &options->section_folders);
+    for (size_t i = 0; i < options->section_trees.count; i++)
+        add_sections("--section-folder-recursive", options->section_trees.items[i], true, &options->section_folders);
 }
 
 static kprof_status settle_pages(kprof_options *options)
@@ -619,7 +672,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     if (kprof_option_is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
-    leave_out_sections_of_ncu(options);
+    settle_section_folders(options);
     status = settle_pages(options);
     if (status != KPROF_OK || !kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
         return status;

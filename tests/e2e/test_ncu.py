@@ -361,7 +361,14 @@ class Scripts(Case):
             run = self.run_ncu("--injection-path", INJECTION, option, "sections", "--section", "LaunchStats", APP,
                                f"launch={SCALE}")
             self.assertIn("Launch Statistics", run.out)
-            self.assertIn("--section-folder sections has no effect: it has ncu's files *.section", run.err)
+            self.assertIn(f"{option} sections has no effect: it has ncu's files *.section", run.err)
+        os.mkdir(self.path("toolkit"))
+        os.rename(self.path("sections"), self.path("toolkit/sections"))
+        for option in ("--section-folder", "--section-folder-recursive"):
+            run = self.run_ncu("--injection-path", INJECTION, option, "toolkit", "--section", "LaunchStats", APP,
+                               f"launch={SCALE}")
+            self.assertIn(f"{option} toolkit has no effect: it has ncu's files *.section", run.err)
+        os.rename(self.path("toolkit/sections"), self.path("sections"))
         os.mkdir(self.path("sections/findings"))
         both = self.run_ncu("--injection-path", INJECTION, "--section-folder", "sections", "--section", "LaunchStats",
                             APP, f"launch={SCALE}")

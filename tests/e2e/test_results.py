@@ -688,6 +688,22 @@ class BadInput(Case):
         for name in ("csv", "x.csv.kprof", "x.csv.ncu-rep"):
             self.assertNotIn("keeps a report", self.kprof("report", SAMPLE, "-f", "-o", name).err)
 
+    def test_folders_below_a_folder(self):
+        sections = os.path.join(OWN_SETS, "sections", "Bandwidth.json")
+        for folder in ("all/mine/sections", "all/yours/deep/sets", "all/.git/notes"):
+            os.makedirs(self.path(folder))
+        shutil.copy(sections, self.path("all/mine/sections"))
+        os.symlink("..", self.path("all/yours/up"))
+        with open(self.path("all/yours/deep/sets/deep.json"), "w") as file:
+            file.write('{"id": "deep", "name": "Deep", "help": "Of two folders.", "order": 900, '
+                       '"sections": ["Bandwidth"]}')
+        listed = self.kprof("list", "sets", "--chips", "GH100", "--section-folder-recursive", "all")
+        self.assert_run(listed, 0)
+        self.assertIn("deep", listed.out)
+        self.assert_early(["--section-folder", self.path("all")], 102, "/all: has no folder")
+        self.assert_early(["--section-folder-recursive", self.path("all/.git")], 102, "/all/.git: has no folder")
+        self.assert_early(["--section-folder-recursive", self.path("none")], 102, "/none: has no folder")
+
     def test_existing_report_is_kept(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         with open(self.path("run.kprof"), "rb") as file:
