@@ -205,14 +205,62 @@ bool kprof_values_have(const char *words, const char *text)
     return has_all;
 }
 
+/* Does the row have each word of the value, among the one or the other? */
+static bool has_words(const kprof_other_option *row, const char *value)
+{
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    if (!value || !strchr(value, ','))
+        return kprof_values_have(row->others, value);
+    kprof_value_list(value, &words);
+    return KPROF_ALL(i, words.count,
+                     kprof_values_have(row->same, words.items[i]) || kprof_values_have(row->others, words.items[i]));
+}
+
 const kprof_other_option *kprof_other_answer(const kprof_other_option *first, const char *value, bool *is_same)
 {
     for (const kprof_other_option *row = first; row->name && strcmp(row->name, first->name) == 0; row++) {
         *is_same = kprof_values_have(row->same, value);
-        if (*is_same || kprof_values_have(row->others, value))
+        if (*is_same || has_words(row, value))
             return row;
     }
     return NULL;
+}
+
+char *kprof_other_words(const kprof_other_option *row, const char *value)
+{
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) others = KPROF_STRBUF_INIT;
+    if (!value || !row->others || strcmp(row->others, ANY) == 0)
+        return NULL;
+    kprof_value_list(value, &words);
+    for (size_t i = 0; i < words.count; i++)
+        if (!kprof_values_have(row->same, words.items[i]))
+            kprof_strbuf_printf(&others, "%s%s", others.length > 0 ? "," : "", words.items[i]);
+    return kprof_strbuf_take(&others);
+}
+
+kprof_status kprof_other_refuse(const kprof_other_option *first, const char *value)
+{
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strlist) known = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) all = KPROF_STRBUF_INIT;
+    for (const kprof_other_option *row = first; row->name && strcmp(row->name, first->name) == 0; row++) {
+        const char *const lists[] = {row->same, row->others};
+        for (size_t i = 0; i < COUNT_OF(lists); i++)
+            if (lists[i])
+                kprof_strbuf_printf(&all, "%s%s", all.length > 0 ? "|" : "", lists[i]);
+    }
+    KPROF_AUTO_FREE char *split = kprof_strdup(kprof_strbuf_text(&all));
+    char *rest = split;
+    for (char *word; (word = strsep(&rest, "|"));)
+        kprof_strlist_add(&known, word);
+    kprof_value_list(value, &words);
+    size_t wrong = KPROF_FIND(i, words.count, !kprof_values_have(all.data, words.items[i]));
+    const char *word = wrong < words.count ? words.items[wrong] : value;
+    const char *nearest = kprof_nearest(word, (const char *const *)known.items, known.count);
+    return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s", first->name, word,
+                      kprof_strbuf_text(&all), nearest ? "; did you mean " : "", nearest ? nearest : "",
+                      nearest ? "?" : "");
 }
 
 const char *kprof_ncu_other_name(const char *name)

@@ -20,7 +20,12 @@
 #define IDLE(why)     ANY, KPROF_EFFECT_IDLE, why, 0
 #define ELSE(how)     ANY, KPROF_EFFECT_REFUSED, how, 0
 #define KEPT(field)   NULL, ANY, KPROF_EFFECT_KEPT, NULL, offsetof(kprof_options, field)
-#define ALWAYS        ANY, ANY, KPROF_EFFECT_IDLE, "", 0
+/* Some of what nsys records. */
+#define OTHERS                                                                                                         \
+    "cublas|cublas-verbose|cudla|cudla-verbose|cudnn|cusolver|cusolver-verbose|cusparse|cusparse-verbose|gds|mpi|"     \
+    "nvmedia|nvvideo|openacc|openmp|opengl|opengl-annotations|openxr|openxr-annotations|oshmem|osrt|python-gil|"       \
+    "syscall|tegra-accelerators|ucx|vulkan|vulkan-annotations"
+#define ALWAYS ANY, ANY, KPROF_EFFECT_IDLE, "", 0
 /* Parts of what nsys records, which kprof does not. */
 #define WITHOUT(name, why)                                                                                             \
     {                                                                                                                  \
@@ -56,8 +61,8 @@ static const kprof_other_option rows[] = {
     {TRACE, "delay", 'y', true, "0", NULL, MEANS(NULL)},
     {TRACE, "env-var", 'e', true, "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
      ELSE("set it in front: env NAME=VALUE kprof trace ...")},
-    {TRACE, "export", 0, true, "sqlite|none", "sqlite|text|json|jsonlines|hdf|arrow|arrowdir|parquetdir",
-     KPROF_EFFECT_IDLE, "kprof export and kprof stats write the report in other formats; -o names it", 0},
+    {TRACE, "export", 0, true, "sqlite|none", "text|json|jsonlines|hdf|arrow|arrowdir|parquetdir", KPROF_EFFECT_IDLE,
+     "kprof export and kprof stats write the report in other formats; -o names it", 0},
     {TRACE, "force-overwrite", 'f', true, NO, YES, MEANS("force-overwrite")},
     {STATS | KPROF_IN(export), "force-overwrite", 0, true, NO, YES, MEANS("force-overwrite")},
     WITHOUT("ftrace", no_system),
@@ -103,7 +108,7 @@ static const kprof_other_option rows[] = {
     {TRACE, "stop-on-range-end", 0, true, ALWAYS},
     WITHOUT("storage-metrics", no_network),
     WITHOUT("syscall", no_system),
-    {TRACE, "trace", 't', true, "cuda|nvtx|none", IDLE(no_others)},
+    {TRACE, "trace", 't', true, "cuda|cuda-hw|nvtx|none", OTHERS, KPROF_EFFECT_IDLE, no_others, 0},
     {TRACE, "trace-fork-before-exec", 0, true, ALWAYS},
     {TRACE, "wait", 0, true, "all|primary", NULL, MEANS(NULL)},
     {STATS, "force-export", 0, true, ALWAYS},

@@ -194,16 +194,23 @@ static kprof_status take_meant(cursor *at, const char *meant)
     return status;
 }
 
+static void add_idle(cursor *at, const kprof_other_option *option, const char *value)
+{
+    KPROF_AUTO_FREE char *words = kprof_other_words(option, value);
+    KPROF_AUTO_FREE char *name = kprof_strprintf("%s%s%s", option->name, words ? " " : "", words ? words : "");
+    for (size_t i = 0; i < at->idle.count; i += 2)
+        if (strcmp(at->idle.items[i], name) == 0)
+            return;
+    kprof_strlist_add(&at->idle, name);
+    kprof_strlist_add(&at->idle, option->text);
+}
+
 /* `value`: NULL: it takes none. */
 static kprof_status follow_other(cursor *at, const kprof_other_option *option, char *value)
 {
     switch (option->effect) {
     case KPROF_EFFECT_IDLE:
-        for (size_t i = 0; i < at->idle.count; i += 2)
-            if (strcmp(at->idle.items[i], option->name) == 0)
-                return KPROF_OK;
-        kprof_strlist_add(&at->idle, option->name);
-        kprof_strlist_add(&at->idle, option->text);
+        add_idle(at, option, value);
         return KPROF_OK;
     case KPROF_EFFECT_KEPT:
         *(char **)((char *)at->options + option->field) = value;
@@ -243,7 +250,7 @@ static kprof_status take_other(cursor *at, const other_given *given, bool *is_ta
     if (takes_value && (!value || (!given->attached && looks_like_option(value))))
         return kprof_fail(KPROF_USAGE, "--%s needs an argument", given->first->name);
     if (!row)
-        return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid", given->first->name, value);
+        return kprof_other_refuse(given->first, value);
     at->word += takes_value && !given->attached;
     return is_same ? KPROF_OK : follow_other(at, row, value);
 }

@@ -18,6 +18,12 @@ kprof_status kprof_options_settle(kprof_options *options) KPROF_MUST_CHECK;
  * commas; NULL: none has. *is_same: kprof does so anyway. */
 const kprof_other_option *kprof_other_answer(const kprof_other_option *first, const char *value, bool *is_same);
 
+/* Return the words of the value that ask for what kprof does not do anyway, where the row knows each word; else NULL.
+ * To be freed. */
+char *kprof_other_words(const kprof_other_option *row, const char *value);
+/* USAGE: name the word of the value that no row has, and those that they have. */
+kprof_status kprof_other_refuse(const kprof_other_option *first, const char *value) KPROF_MUST_CHECK;
+
 /* The options of nsys, on the lines of kprof trace, kprof stats and kprof export. */
 
 /* The first row of a name (without dashes), or of a letter unless it is 0; NULL where the command has none. */

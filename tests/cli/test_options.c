@@ -1071,6 +1071,12 @@ TEST(options_of_nsys)
     assert_string_equal(options.stats_formats, "csv");
     assert_int_equal(parse("stats r --timeunit milliseconds"), KPROF_OK);
     assert_int_equal(options.time_unit, 2);
+    assert_int_equal(parse("trace -t cuda,osrt,MPI --trace=nvtx,ucx -t osrt,mpi app"), KPROF_OK);
+    assert_int_equal(captured.count, 1);
+    assert_non_null(strstr(captured.last, "--trace osrt,MPI, --trace ucx, --trace osrt,mpi have no effect: "));
+    assert_refused("trace -t cuda,osr,foo app", "--trace: \"osr\" is not valid, give cuda|cuda-hw|nvtx|none|cublas|");
+    assert_non_null(strstr(captured.last, "; did you mean osrt?"));
+    assert_refused("trace --start-later maybe app", "--start-later: \"maybe\" is not valid, give false|no|");
     assert_refused("-t cuda app", "unknown option -t"); /* they are of three commands */
     assert_refused("trace --sample", "--sample needs an argument");
 }
