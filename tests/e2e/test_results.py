@@ -1953,6 +1953,21 @@ class Findings(Case):
         self.assert_run(wrong, 102)
         self.assertIn('when: "lost" is neither a threshold', wrong.err)
 
+    def test_brief_has_whole_names_of_units(self):
+        """However long they are, the line keeps the name, and leaves out what the rest tells."""
+        os.makedirs(self.path("mine/findings"))
+        with open(os.path.join(OWN_SETS, "../../../metricsets/findings/Bottleneck.json")) as file:
+            text = file.read()
+        units = {option["name"] for value in json.loads(text)["values"] for option in value.get("largest", [])}
+        long = [name for name in units if len(name) > 32]
+        self.assertIn("MIO queue (shared memory, special functions)", long)
+        for name in long:
+            with open(self.path("mine/findings/Bottleneck.json"), "w") as file:
+                file.write(text.replace('"DRAM bandwidth"', json.dumps(name)))
+            page = self.kprof("report", SAMPLE, "--section-folder", "mine", "--brief").out
+            rest = "(; headroom 33.03 %| of the peak)"
+            self.assertRegex(page, rf"\n  Limited by  (memory: )?{re.escape(name)}, 66.97 %{rest}\n")
+
     def test_kprof_alone(self):
         """An executable without its files prints reports, without findings."""
         shutil.copy(KPROF, self.path("kprof"))

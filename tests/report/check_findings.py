@@ -230,13 +230,14 @@ def faults_of_words(source, kprof):
 
 def faults_of_width(source, kprof):
     """A kernel of the brief page has at most 15 lines in a terminal of 80 columns, however many there are, and names of
-    kernels and units alone are cut."""
+    kernels alone are cut."""
     for width in ("80", "200"):
         printed = print_report(source, kprof, "--brief", "--group-by", "config", "--width", width)
         for block in printed.split("\n\n"):
             lines = [line for line in block.splitlines() if line.startswith(" ")]
             yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 80)
-            yield from (f"cut: {line}" for line in lines if re.match("  (Worth most|Findings) .*[.]{3}", line))
+            whole = "  (Limited by|Worth most|Findings) "
+            yield from (f"cut: {line}" for line in lines if re.match(whole + ".*[.]{3}", line))
             if len(lines) > 15:
                 yield f"{len(lines)} lines: {lines[0]}"
 

@@ -414,7 +414,7 @@ static void put_limit(const brief *of, kprof_strbuf *out)
 {
     /* If a class such as latency limits the kernel, no unit does. */
     const bool is_unit = strcmp(of->class, of->limit) != 0;
-    enum { WHOLE, NO_PEAK, NO_CLASS, HALF_A_NAME };
+    enum { WHOLE, NO_PEAK, NO_CLASS, NO_HEADROOM, HALF_A_NAME }; /* the headroom is what the peak leaves */
     for (int how = WHOLE; how == WHOLE || (how <= HALF_A_NAME && out->length > LINE_BYTES); how++) {
         char limit[WORDS_BYTES + 1];
         cut(limit, how == HALF_A_NAME ? WORD_BYTES : WORDS_BYTES, of->limit, false);
@@ -423,7 +423,9 @@ static void put_limit(const brief *of, kprof_strbuf *out)
             kprof_strbuf_printf(out, "%s: ", of->class);
         kprof_strbuf_puts(out, limit);
         put_value(out, is_unit ? ", " : "; busiest unit at ", of->limit_pct, "%");
-        put_value(out, how == WHOLE ? " of the peak; headroom " : "; headroom ", headroom_pct(of), "%");
+        kprof_strbuf_puts(out, how == WHOLE || how == NO_HEADROOM ? " of the peak" : "");
+        if (how != NO_HEADROOM)
+            put_value(out, "; headroom ", headroom_pct(of), "%");
     }
 }
 
