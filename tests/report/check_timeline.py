@@ -93,6 +93,56 @@ def try_page(page, path):
     check(page.evaluate("document.documentElement.scrollWidth") <= 400, "a narrow window has to be scrolled sideways")
 
 
+# Draw anew, and list each text with its width, that of the canvas, and the rectangle that was drawn before it.
+DRAWN = """(() => {
+    const { prototype } = CanvasRenderingContext2D, { fillText, fillRect } = prototype, seen = [];
+    let bar = [0, 0, 0, 0];
+    prototype.fillRect = function (...box) { bar = box; fillRect.apply(this, box); };
+    prototype.fillText = function (text, x, y, most) {
+        seen.push({ text, x, y, width: this.measureText(text).width, most: most ?? null, bar });
+        fillText.call(this, text, x, y);
+    };
+    dispatchEvent(new Event("resize"));
+    Object.assign(prototype, { fillText, fillRect });
+    return [seen, document.querySelector("canvas").clientWidth];
+})()"""
+
+
+def try_labels(page, path):
+    """No name on the timeline is cut off or squeezed: one that is too long says so by an ellipsis."""
+    for width, expected in (1280, ["cudaDeviceSync\u2026", "vectorAd\u2026", "managed memory, to the host"]), (
+            400, ["managed memory, to the GPU", "managed memory, faults", "stream 7 (context 1)", "0 to 90 %"]):
+        page.open(path, width=width)
+        page.settle()
+        drawn, canvas = page.evaluate(DRAWN)
+        texts = {label["text"] for label in drawn}
+        check(set(expected) <= texts, f"at {width} pixels the labels are {texts}")
+        left = min(label["bar"][0] for label in drawn if label["bar"][0] > 0)
+        for label in drawn:
+            begin, end = label["x"], label["x"] + label["width"]
+            bar, is_axis = label["bar"], label["y"] == 12
+            limit = canvas if is_axis else left if begin == 8 else bar[0] + bar[2]
+            check(label["most"] is None and end <= limit, f"at {width} pixels {label} is cut off at {limit}")
+
+
+def try_launch(page, path):
+    """Likewise what a launch has over time."""
+    for width in 1280, 400:
+        page.open(f"{path}#kernel-0", width=width)
+        for _ in range(3):
+            page.settle()
+        link = page.evaluate("[...document.querySelectorAll('a')].map(a => a.hash).find(to => /^#launch/.test(to))")
+        page.evaluate(f"location.hash = '{link}'")
+        for _ in range(3):
+            page.settle()
+        box, texts = page.evaluate(
+            "(() => { const box = document.querySelector('#section-timeline svg'); const edge = (it) => "
+            "it.getBoundingClientRect().right; return [edge(box), [...box.querySelectorAll('text')].map(text => "
+            "[text.textContent, edge(text)])]; })()")
+        check(any(text.endswith(", 0 to 100") for text, _ in texts), f"at {width} pixels the names are {texts}")
+        check(all(right <= box for _, right in texts), f"at {width} pixels, of {box}, these are cut off: {texts}")
+
+
 def follow(page, place):
     page.evaluate(f"document.querySelector('{place}').click()")
     page.settle()
@@ -206,7 +256,9 @@ def main():
             database.execute("UPDATE trace_name SET demangled=? WHERE function='scale'", (ATTACK,))
         database.close()
         subprocess.run([kprof, "export", report, "--to", "timeline", "-q", "-o", html], check=True)
-        many = str(pathlib.Path(folder) / "many.html")
+        many, counted = (str(pathlib.Path(folder) / name) for name in ("many.html", "counted.html"))
+        subprocess.run([write_fixture, f"{counted}.kprof", "census"], check=True)
+        subprocess.run([kprof, "report", f"{counted}.kprof", "-q", "--html", counted], check=True)
         add_threads(report, 300)
         subprocess.run([kprof, "export", report, "--to", "timeline", "-q", "-o", many], check=True)
         if not TRIES_SOME:
@@ -218,6 +270,8 @@ def main():
             return 77
         try:
             try_page(page, html)
+            try_labels(page, html)
+            try_launch(page, counted)
             try_joined(page, joined)
             try_many_rows(page, many)
         finally:

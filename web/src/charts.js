@@ -10,6 +10,30 @@ const drawn = new Set();
 
 export const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const measure = document.createElement("canvas").getContext("2d");
+
+// In pixels.
+export function widthOf(text, font) {
+    measure.font = font;
+    return measure.measureText(text).width;
+}
+
+// A text as wide as there is space for: letters of its middle are left out, or of its end if it tells least.
+export function shortened(text, most, font, { dropsEnd = false } = {}) {
+    if (text.length <= most && widthOf(text, font) <= most) return text;
+    const cut = (count) => {
+        const head = dropsEnd ? count : Math.ceil(count / 2);
+        return `${text.slice(0, head)}\u2026${text.slice(text.length - count + head)}`;
+    };
+    let [low, high] = [0, Math.min(text.length - 1, Math.floor(most))]; // how many letters stay
+    while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (widthOf(cut(middle), font) <= most) low = middle;
+        else high = middle - 1;
+    }
+    return low > 1 ? cut(low) : "";
+}
+
 // A chart in a box. paint() gives it its options; listen() is called once it is there.
 export class Chart {
     attach(box) {

@@ -1,12 +1,14 @@
 // The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, and below them
 // one for each counter that was sampled; drawn on a canvas since there may be 200,000 activities. Names are drawn,
 // or become text nodes, and never HTML.
-import { style } from "./charts.js";
+import { shortened, style, widthOf } from "./charts.js";
 import { recall, remember } from "./choices.js";
 import { h } from "./dom.js";
 import { human } from "./units.js";
 
 const LABELS = 190; // width of the names of rows, in pixels, in a window that is wide enough
+const MARGINS = 16; // of them
+const FONT = "11px system-ui, sans-serif";
 const AXIS = 20; // above all rows
 const TICK = 100; // least distance, in pixels
 const ROW = 18;
@@ -127,6 +129,8 @@ function lacksText({ of, each }) {
     return `Of ${all} activities the longest ${some} of each kind are shown`;
 }
 
+const labelOfRange = ({ most, unit }) => `0 to ${human(most, unit)}`;
+
 class ProgramTimeline {
     // countersOf: the link to the counters of a kernel by its name, or null
     constructor(trace, countersOf) {
@@ -135,6 +139,9 @@ class ProgramTimeline {
         this.rowOf = new Map(this.model.rows.map((row) => [row.key, row]));
         const { from = this.model.first, to = this.model.last, words = "" } = recall("timeline") ?? {};
         this.place(from, to);
+        const labels = this.model.rows.map((row) => this.labelOf(row));
+        for (const series of this.model.series) labels.push(series.name, labelOfRange(series));
+        this.widest = labels.reduce((widest, label) => Math.max(widest, widthOf(label, FONT)), 0);
         this.canvas = h("canvas", {
             tabindex: "0",
             role: "application",
@@ -253,8 +260,21 @@ class ProgramTimeline {
         });
     }
 
+    // In a narrow window they take up to half of it, where they are so long.
     get labels() {
-        return Math.min(LABELS, Math.round(0.3 * this.canvas.clientWidth));
+        const { clientWidth } = this.canvas;
+        const wanted = Math.min(this.widest + MARGINS, 0.5 * clientWidth);
+        return Math.min(LABELS, Math.round(Math.max(0.3 * clientWidth, wanted)));
+    }
+
+    labelOf({ key }) {
+        return this.model.names.get(`thread_name ${key}`) ?? key;
+    }
+
+    // Beside a row.
+    write(pen, label, y) {
+        pen.fillStyle = style("--muted");
+        pen.fillText(shortened(label, this.left - MARGINS, FONT), MARGINS / 2, y);
     }
 
     get width() {
@@ -391,9 +411,8 @@ class ProgramTimeline {
     // Samples that share a column of pixels are drawn as their mean. What is not known stays grey.
     drawSeries(pen, series) {
         const { points, most, y } = series;
-        pen.fillStyle = style("--muted");
-        pen.fillText(series.name, 8, y + 12, this.left - 16);
-        pen.fillText(`0 to ${human(most, series.unit)}`, 8, y + 26, this.left - 16);
+        this.write(pen, series.name, y + 12);
+        this.write(pen, labelOfRange(series), y + 26);
         pen.fillRect(this.left, y + SERIES, this.width, 1);
         pen.globalAlpha = 0.2;
         pen.fillRect(this.left, y, this.width, SERIES);
@@ -430,8 +449,9 @@ class ProgramTimeline {
         pen.fillStyle = style("--muted");
         for (let tick = Math.ceil((this.from - first) / step); tick * step <= this.to - first; tick++) {
             const x = Math.round(this.x(first + tick * step)) + 0.5;
+            const label = `${((tick * step) / us).toFixed(digits)} ${unit}`;
             pen.strokeRect(x, AXIS - 4, 0, height - AXIS);
-            pen.fillText(`${((tick * step) / us).toFixed(digits)} ${unit}`, x + 3, 12);
+            if (x + 3 + widthOf(label, FONT) <= this.canvas.clientWidth) pen.fillText(label, x + 3, 12);
         }
         pen.strokeStyle = style("--ink");
     }
@@ -444,14 +464,11 @@ class ProgramTimeline {
         pen.fillStyle = color;
         pen.fillRect(left, top, width, ROW - 2);
         if (event === this.chosen) pen.strokeRect(left, top, width, ROW - 2);
-        if (width > 40) {
-            pen.save();
-            pen.beginPath();
-            pen.rect(left, top, width, ROW);
-            pen.clip();
+        const seen = Math.min(right, this.canvas.clientWidth) - left;
+        if (seen > 40) {
+            const told = event.name.replace(/^void /, ""); // what a template returns tells least
             pen.fillStyle = DARK.includes(color) ? "#fff" : "#14181f";
-            pen.fillText(event.name, left + 3, top + 12);
-            pen.restore();
+            pen.fillText(shortened(told, seen - 6, FONT, { dropsEnd: true }), left + 3, top + 12);
         }
         pen.globalAlpha = 1;
     }
@@ -467,8 +484,7 @@ class ProgramTimeline {
             at[event.level] = Math.max(Math.floor(this.x(event.ts)) + 1, right);
             this.drawEvent(pen, row, event);
         }
-        pen.fillStyle = style("--muted");
-        pen.fillText(this.model.names.get(`thread_name ${row.key}`) ?? row.key, 8, row.y + 12, this.left - 16);
+        this.write(pen, this.labelOf(row), row.y + 12);
     }
 
     // From the call that asked for what is chosen.
@@ -500,7 +516,7 @@ class ProgramTimeline {
         this.canvas.width = this.canvas.clientWidth * scale;
         this.canvas.height = shown * scale;
         pen.scale(scale, scale);
-        pen.font = "11px system-ui, sans-serif";
+        pen.font = FONT;
         pen.strokeStyle = style("--ink");
         this.span.textContent = `${span[0]} to ${span[1]}, ${span[2]}`;
         this.drawAxis(pen, shown);

@@ -1,6 +1,6 @@
 // The roofline chart: work per second over work per byte, both on logarithmic scales, with zoom and hover. The axes
 // hold powers of ten, since zooming needs a linear scale.
-import { Chart, style } from "./charts.js";
+import { Chart, style, widthOf } from "./charts.js";
 import { recall, remember } from "./choices.js";
 import { h, kernelName } from "./dom.js";
 import { sortedTable } from "./table.js";
@@ -142,12 +142,7 @@ class Taken {
 }
 
 const LABEL_SIZE = 11; // pixels
-const pen = document.createElement("canvas").getContext("2d");
-
-function widthOf(text) {
-    pen.font = `${LABEL_SIZE}px sans-serif`; // as ECharts writes it
-    return pen.measureText(text).width;
-}
+const LABEL_FONT = `${LABEL_SIZE}px sans-serif`; // as ECharts writes it
 
 // Gives points labels as long as there is space that no other point or label takes. One label is enough for points of a
 // kernel that stand together. spots: [{dot, at: [x, y], text}]
@@ -158,7 +153,7 @@ function placeLabels(spots, [left, top, right, bottom]) {
     const isInside = (place) => place[0] >= left && place[1] >= top && place[2] <= right && place[3] <= bottom;
     spots.forEach(({ dot }) => delete dot.label);
     for (const { dot, at, text } of spots) {
-        const places = Object.entries(placesOf(at, widthOf(text)));
+        const places = Object.entries(placesOf(at, widthOf(text, LABEL_FONT)));
         const isKnown = labelled.get(text)?.some((other) => Math.hypot(other[0] - at[0], other[1] - at[1]) < 12);
         const found = !isKnown && places.find(([, place]) => isInside(place) && taken.isFree(place));
         dot.label = { show: Boolean(found), position: found ? found[0] : undefined, formatter: text };

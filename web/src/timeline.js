@@ -1,5 +1,5 @@
 // What a launch has over time: a chart for each metric below the other, which zoom together.
-import { Chart, style } from "./charts.js";
+import { Chart, shortened, style, widthOf } from "./charts.js";
 import { h, meanings } from "./dom.js";
 import { plainTable } from "./table.js";
 import { human } from "./units.js";
@@ -8,6 +8,7 @@ const ROW = 64; // height of a chart, in pixels
 const GAP = 26; // above each, for its name
 const AXIS = 34; // below the last one
 const SIDES = { left: 16, right: 16 };
+const FONT = "12px sans-serif"; // as ECharts writes names
 
 // A line of steps: each sample has its value from its begin to its end. A value that is not known leaves a gap.
 function stepsOf({ starts, durations, values }) {
@@ -17,7 +18,13 @@ function stepsOf({ starts, durations, values }) {
     ]);
 }
 
-function optionsOf({ series, end }) {
+// A metric's name with its range, which stays whole.
+function nameOf({ label, unit, most }, least, top, width) {
+    const range = most === null ? "" : `, ${human(least, unit)} to ${human(top, unit)}`;
+    return shortened(label, width - widthOf(range, FONT), FONT) + range;
+}
+
+function optionsOf({ series, end }, width) {
     const [text, grid, line] = ["--ink", "--grid", "--accent"].map(style);
     const tops = series.map((_, i) => i * (ROW + GAP) + GAP);
     const last = series.length - 1;
@@ -40,13 +47,16 @@ function optionsOf({ series, end }) {
         grid: tops.map((top) => ({ ...SIDES, top, height: ROW })),
         xAxis: series.map((_, i) => ({
             ...{ gridIndex: i, type: "value", min: 0, max: end },
-            axisLabel: { show: i === last, formatter: (ns) => human(ns, "ns"), color: text, hideOverlap: true },
+            axisLabel: {
+                ...{ show: i === last, formatter: (ns) => human(ns, "ns"), color: text, hideOverlap: true },
+                ...{ alignMinLabel: "left", alignMaxLabel: "right" }, // where there is space for them
+            },
             axisLine: { lineStyle: { color: grid } },
             splitLine: { show: false },
         })),
-        yAxis: series.map(({ label, unit, ...values }, i) => {
-            const [least, most] = [Math.min(0, values.least ?? 0), values.most > 0 ? values.most : 1];
-            const name = values.most === null ? label : `${label}, ${human(least, unit)} to ${human(most, unit)}`;
+        yAxis: series.map((one, i) => {
+            const [least, most] = [Math.min(0, one.least ?? 0), one.most > 0 ? one.most : 1];
+            const name = nameOf(one, least, most, width);
             return {
                 ...{ gridIndex: i, type: "value", min: least, max: most, name, nameGap: 6 },
                 nameTextStyle: { align: "left", color: text },
@@ -67,6 +77,8 @@ function optionsOf({ series, end }) {
 const labelOf = ({ label, unit }, value) => `${label}: ${human(value, unit)}`;
 
 class Timeline extends Chart {
+    followsWidth = true; // since names do
+
     constructor(timeline) {
         super();
         this.timeline = timeline;
@@ -88,7 +100,8 @@ class Timeline extends Chart {
     }
 
     paint() {
-        this.chart.setOption(optionsOf(this.timeline), { notMerge: true });
+        const width = this.chart.getWidth() - SIDES.left - SIDES.right;
+        this.chart.setOption(optionsOf(this.timeline, width), { notMerge: true });
     }
 }
 
