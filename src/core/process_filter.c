@@ -1,6 +1,7 @@
 /* Chooses processes of an application by the names of their programs. */
 #include "core/process_filter.h"
 #include "core/files.h"
+#include "core/log.h"
 #include "core/regex.h"
 
 #include <stdio.h>
@@ -94,13 +95,29 @@ static bool descends_from(pid_t root, const char *name)
     return false;
 }
 
+/* Names of programs have a colon, too, but they hardly begin as these words do. A name alone includes. */
+static kprof_status check_kind(const char *word)
+{
+    static const char *const kinds[] = {"regex", "exclude", "exclude-tree", "include"};
+    const char *name = strchr(word, ':');
+    KPROF_AUTO_FREE char *kind = name ? kprof_strndup(word, (size_t)(name - word)) : NULL;
+    const char *nearest = kind ? kprof_nearest_spelling(kind, kinds, COUNT_OF(kinds)) : NULL;
+    const bool includes = nearest && strcmp(nearest, "include") == 0;
+    if (!nearest || (strcmp(nearest, kind) == 0 && !includes))
+        return KPROF_OK;
+    return kprof_fail(KPROF_USAGE,
+                      "%s: \"%s\" begins with none of regex:, exclude: and exclude-tree:; did you mean %s%s?", option,
+                      word, includes ? "" : nearest, includes ? name + 1 : name);
+}
+
 kprof_status kprof_process_filter_check(const kprof_strlist *expressions)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < expressions->count && status == KPROF_OK; i++) {
         const char *pattern = kprof_regex_pattern(expressions->items[i]);
         kprof_regex *regex = NULL;
-        if (pattern)
+        status = check_kind(expressions->items[i]);
+        if (pattern && status == KPROF_OK)
             status = kprof_regex_new(option, pattern, &regex);
         kprof_regex_free(regex);
     }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define PREFIX "regex:"
 
@@ -54,6 +55,10 @@ static char *pattern_of_glob(const char *glob)
  * that are pointers: "f<int*>". */
 char *kprof_regex_meant(const char *word)
 {
+    static const char *const spelled[] = {"regex:", "regexp:", "regex=", "regexp=", "re:"}; /* "re::f" is a name */
+    const size_t i = KPROF_FIND(k, COUNT_OF(spelled), strncasecmp(word, spelled[k], strlen(spelled[k])) == 0);
+    if (i < COUNT_OF(spelled) && !kprof_regex_pattern(word) && word[strlen(spelled[i])] != ':')
+        return kprof_strdup(word + strlen(spelled[i]));
     bool is_pattern = *word == '^', has_star = false;
     for (const char *at = word; *at && !kprof_regex_pattern(word); at++) {
         if (*at == '\\' && at[1]) {

@@ -408,6 +408,8 @@ const char *kprof_nearest_alias(const kprof_catalog *catalog, const char *word, 
 /* Names of sections, sets and findings are easily given where a metric is wanted. */
 static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kprof_strbuf *out)
 {
+    const char *of_section = kprof_after(word, "section:"), *of_set = kprof_after(word, "set:");
+    word = of_section ? of_section : of_set ? of_set : word;
     if (kprof_catalog_find_section(catalog, word) < catalog->section_count)
         kprof_strbuf_printf(out, "; it is a section: see --section %s, or group:%s for its metrics", word, word);
     else if (kprof_catalog_find_set(catalog, word) < catalog->set_count)

@@ -285,9 +285,14 @@ class Behaviour(Case):
                          "./first", *run)
         self.assertIn("--target-processes-filter leaves processes out", run.err)
         self.assertNotEqual(run.code, 0)
-        run = self.kprof("--target-processes-filter", "regex:(", "./first")
-        self.assert_run(run, 101)
-        self.assertIn("--target-processes-filter", run.err)
+        for words, told in (("regex:(", "--target-processes-filter"),
+                            ("first,exclud:b", 'begins with none of regex:, exclude: and exclude-tree:; did you mean '
+                             'exclude:b?'),
+                            ("exclude_tree:b", "did you mean exclude-tree:b?"),
+                            ("include:b", "did you mean b?"), ("regexp:b", "did you mean regex:b?")):
+            run = self.kprof("--target-processes-filter", words, "./first")
+            self.assert_run(run, 101)
+            self.assertIn(told, run.err)
 
     def test_tree_whose_processes_have_gone(self):
         """A process is left out with the tree that it comes from, also if those between them have ended."""

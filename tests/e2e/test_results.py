@@ -2033,6 +2033,8 @@ class Aliases(Case):
                               ("NVLink", "for the whole GPU"), ("PCIe", "system sectors"),
                               ("pmsampling:dram__bytes.sum", "takes no names for that"),
                               ("SpeedOfLight", "it is a section: see --section SpeedOfLight"),
+                              ("section:SpeedOfLight", "it is a section: see --section SpeedOfLight"),
+                              ("set:full", "it is a set: --set full collects it"), ("regexp:dram", '"regex:dram"?'),
                               ("full", "it is a set: --set full collects it"), ("WarpStall", "see kprof list findings"),
                               ("gld_eficiency", '"gld_efficiency"?'),
                               ("dram.bandwith", '"dram.bandwidth"?')):
@@ -2104,6 +2106,10 @@ class Aliases(Case):
             self.assertTrue(rows[name, "GH100"]["metric"].startswith("sm__inst_"))
         run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "flop_count_sp", "--csv")
         self.assertEqual(run.out.count("smsp__sass_thread_inst_executed_op_f"), 3, run.err)
+        run = self.kprof("list", "metrics", "--chips", "GH100", "--metrics", "dram_bites,regexp:dram")
+        self.assert_run(run, 102)
+        self.assertIn('metric "dram_bites" is not known', run.err)
+        self.assertIn('metric "regexp:dram" is not known on chip GH100; did you mean "regex:dram"?', run.err)
 
     def test_of_a_user(self):
         run = self.kprof("--plan", "--chips", "GH100", "--section-folder", OWN_SETS, "--metrics", "dram.read",
