@@ -13,7 +13,9 @@
 #define CHOOSING_LAUNCHES ""
 
 typedef struct idle_row {
-    const char *names; /* of options, between "|", or how several begin, with a dash at its end; or CHOOSING_LAUNCHES */
+    /* Of options, between "|", or how several begin, with a dash at its end; or CHOOSING_LAUNCHES. Behind "=" they are
+     * told of the values, too, that they have where they are not given. */
+    const char *names;
     bool is_idle;
     const char *why;
 } idle_row;
@@ -97,13 +99,12 @@ static size_t judge_pages(const kprof_options *options, idle_row *out)
         {"print-nvtx-rename", !is_ncu,
          " but in ncu's layouts: the ranges stand below the kernel's name; --group-by nvtx has rows of them"},
         {"print-fp|fp", !is_ncu, " but in ncu's layouts"},
-        {"print-metric-instances",
-         options->instances != KPROF_INSTANCES_NONE && (!is_ncu_csv || page != KPROF_PAGE_RAW),
+        {"print-metric-instances", !is_ncu_csv || page != KPROF_PAGE_RAW,
          " but on the raw page in ncu's layout of CSV; --page source has metrics of instructions"},
         {"all|details-help", options->text_layout == KPROF_FORMAT_TEXT_NCU, " in ncu's layout of text"},
         {"text-layout", options->text_layout == KPROF_FORMAT_TEXT_NCU && page == KPROF_PAGE_CENSUS,
          ": ncu has no census"},
-        {"print-units", !options->base_units && kprof_is_csv(options->format), " in CSV, which has base units"},
+        {"=print-units", !options->base_units && kprof_is_csv(options->format), " in CSV, which has base units"},
         {"csv-safe", !kprof_is_csv(format) && !(command & KPROF_IN(stats) && has_csv_apart(options)), " but in CSV"},
         {"set|section|metrics",
          is_report && (page == KPROF_PAGE_SUMMARY || page == KPROF_PAGE_BRIEF || is_of_runs || is_of_code),
@@ -162,6 +163,15 @@ static bool is_named(const kprof_option_row *row, const char *names)
                                     : kprof_word_is_among(names, row->name, strlen(row->name));
 }
 
+/* Has the option the value that it has where it is not given? Scripts spell such values out. */
+static bool has_default(const kprof_options *options, const kprof_option_row *row)
+{
+    const void *field = (const char *)options + row->field;
+    if (row->type == KPROF_OPTION_BYTES)
+        return *(const uint64_t *)field == 0;
+    return (row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT) && *(const int *)field == row->initial;
+}
+
 /* Tell the first reason for each option. */
 static void tell(const kprof_options *options, const idle_row *rows, size_t count)
 {
@@ -169,8 +179,9 @@ static void tell(const kprof_options *options, const idle_row *rows, size_t coun
         const kprof_option_row *row = &kprof_option_rows[i];
         bool is_told = !options->given[i] || !(row->commands & options->command->mask);
         for (size_t k = 0; k < count && !is_told; k++) {
-            is_told = rows[k].is_idle && is_named(row, rows[k].names);
-            if (is_told)
+            const bool is_any = rows[k].names[0] == '=';
+            is_told = rows[k].is_idle && is_named(row, rows[k].names + is_any);
+            if (is_told && (is_any || !has_default(options, row)))
                 kprof_log(KPROF_LOG_WARNING, "--%s has no effect%s", row->name, rows[k].why);
         }
     }

@@ -67,7 +67,7 @@ static const kprof_other_option rows[] = {
     {NCU, "mps-timeout", 0, true, NULL, SAME(no_mps)},
     {NCU, "open-in-ui", 0, false, NULL,
      SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
-    {NCU, "pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
+    {NCU, "pipeline-boost-state", 0, true, "dynamic", SAME("kprof leaves it alone")},
     {NCU, "port", 'p', true, ANY, SAME(no_port)},
     {NCU, "preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
     {NCU, "print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
@@ -82,7 +82,7 @@ static const kprof_other_option rows[] = {
     {NCU, "query-metrics-collection", 0, true, NULL,
      ELSE("kprof lists those of profiling, device, launch, source and warpsampling, and kprof list sections what it "
           "samples over time")},
-    {NCU, "range-replay-options", 0, true, NULL, SAME(no_ranges)},
+    {NCU, "range-replay-options", 0, true, "none", SAME(no_ranges)},
     {NCU, "rename-kernels", 0, true, NO, SAME(no_rename)},
     {NCU, "rename-kernels-export", 0, true, NO, SAME(no_rename)},
     {NCU, "rename-kernels-path", 0, true, NULL, SAME(no_rename)},

@@ -30,7 +30,8 @@ static kprof_status refuse_value(const kprof_option_row *row, const char *text)
     size_t count = 0;
     for (const kprof_option_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
         words[count++] = choice->word;
-    const char *nearest = hint ? NULL : kprof_nearest(text, words, count);
+    const bool is_number = text[0] && text[strspn(text, "0123456789")] == '\0';
+    const char *nearest = hint || is_number ? NULL : kprof_nearest(text, words, count);
     return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
                       note ? ": " : "", note ? note : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
                       nearest ? "?" : "");

@@ -681,6 +681,8 @@ TEST(misspelt_choices_find_their_word)
 {
     assert_refused("--page sourc app", "did you mean source?");
     assert_refused("--width wide app", "give N: a whole number");
+    assert_refused("--warp-sampling-interval 31 app", "N is from 0 to 26");
+    assert_null(strstr(captured.last, "did you mean"));
     assert_refused("-w", "--width needs an argument: N");
     assert_refused("-w ./app", "--width: \"./app\" is not valid, give N: a whole number");
     assert_command("-v", "version", NULL);
@@ -1224,6 +1226,10 @@ TEST(options_without_effect)
         {"report x.kprof --filter-mode per-gpu", "--filter-mode has no effect without --launch-skip"},
         {"report x.kprof --filter-mode per-gpu -c 1", NULL},
         {"--filter-mode per-gpu --plan app", NULL}, /* only those of the command */
+        {"--kernel-name-base function --app-replay-match grid --app-replay-mode balanced --app-replay-buffer file app",
+         NULL},
+        {"--range-replay-options none --pipeline-boost-state dynamic --print-metric-instances none app", NULL},
+        {"trace --pm-sampling-interval auto --pm-sampling-buffer-size 0 app", NULL},
         {"--app-replay-match name app", "--app-replay-match has no effect without --replay-mode application"},
         {"trace --pm-sampling-interval 1000 app", "--pm-sampling-interval has no effect without --pm-sampling"},
         {"report x.kprof --csv-safe --json", "--csv-safe has no effect but in CSV"},
