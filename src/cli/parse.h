@@ -8,7 +8,8 @@ kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_op
 kprof_status kprof_flag_store(const kprof_option_row *row, kprof_options *options) KPROF_MUST_CHECK;
 bool kprof_option_takes_argument(const kprof_option_row *row);
 
-/* Append the items of a comma-separated list; commas inside brackets belong to the item. */
+/* Append the items of a comma-separated list, without the blanks around them; commas inside brackets belong to the
+ * item. */
 void kprof_value_list(const char *text, kprof_strlist *out);
 
 /* Settle the options of a whole line. USAGE where they contradict one another. */

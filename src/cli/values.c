@@ -125,10 +125,12 @@ static kprof_status store_count(const kprof_option_row *row, const char *text, u
     return KPROF_OK;
 }
 
+#define BLANKS " \t\r\n" /* scripts part lists over lines */
+
 void kprof_value_list(const char *text, kprof_strlist *out)
 {
     size_t depth = 0;
-    const char *start = text;
+    const char *start = text + strspn(text, BLANKS);
     for (const char *at = text;; at++) {
         if (*at && strchr("([{", *at))
             depth++;
@@ -136,12 +138,15 @@ void kprof_value_list(const char *text, kprof_strlist *out)
             depth--;
         if (*at != '\0' && (*at != ',' || depth > 0))
             continue;
-        KPROF_AUTO_FREE char *item = kprof_strndup(start, (size_t)(at - start));
+        size_t length = at > start ? (size_t)(at - start) : 0;
+        while (length > 0 && strchr(BLANKS, start[length - 1]))
+            length--;
+        KPROF_AUTO_FREE char *item = kprof_strndup(start, length);
         if (*item)
             kprof_strlist_add_unique(out, item);
         if (*at == '\0')
             return;
-        start = at + 1 + strspn(at + 1, " ");
+        start = at + 1 + strspn(at + 1, BLANKS);
     }
 }
 
@@ -152,7 +157,7 @@ static kprof_status store_list(const kprof_option_row *row, const char *text, kp
         kprof_strlist_add(field, text);
     else
         kprof_value_list(text, field);
-    return field->count > before || strspn(text, ",") < strlen(text) ? KPROF_OK : refuse_value(row, text);
+    return field->count > before || text[strspn(text, "," BLANKS)] ? KPROF_OK : refuse_value(row, text);
 }
 
 static kprof_status store_ordinals(const kprof_option_row *row, const char *text, uint64_t *mask)

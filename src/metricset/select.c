@@ -434,6 +434,8 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
     kprof_status status = KPROF_OK;
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);
+    else if (strpbrk(word, "; "))
+        kprof_strbuf_puts(&hint, "; commas part the names of a list");
     else if (!tell_other_kind(catalog, word, &hint) && alias)
         kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
     else if (hint.length == 0)

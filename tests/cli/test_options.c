@@ -224,8 +224,14 @@ TEST(lists)
     assert_string_equal(options.selection.metrics.items[2], "[a,b]");
     assert_int_equal(options.section_folders.count, 1);
     KPROF_AUTO(kprof_strlist) spaced = KPROF_STRLIST_INIT;
-    kprof_value_list("a, b", &spaced);
+    kprof_value_list(" a, b ,\n\tc d\n,", &spaced);
+    assert_int_equal(spaced.count, 3);
+    assert_string_equal(spaced.items[0], "a");
     assert_string_equal(spaced.items[1], "b");
+    assert_string_equal(spaced.items[2], "c d");
+    static char *blank[] = {"kprof", "--metrics", " ,\n", "app", NULL};
+    kprof_options_free(&options);
+    assert_int_equal(kprof_options_parse(blank, &options), KPROF_USAGE);
 }
 
 TEST(batches_are_counted_or_automatic)

@@ -2035,6 +2035,7 @@ class Aliases(Case):
                               ("SpeedOfLight", "it is a section: see --section SpeedOfLight"),
                               ("section:SpeedOfLight", "it is a section: see --section SpeedOfLight"),
                               ("set:full", "it is a set: --set full collects it"), ("regexp:dram", '"regex:dram"?'),
+                              ("dram__bytes.sum;sm__cycles_active.avg", "commas part the names of a list"),
                               ("full", "it is a set: --set full collects it"), ("WarpStall", "see kprof list findings"),
                               ("gld_eficiency", '"gld_efficiency"?'),
                               ("dram.bandwith", '"dram.bandwidth"?')):
