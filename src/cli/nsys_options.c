@@ -40,10 +40,17 @@ static const char no_sessions[] = "kprof ctl finds the runs of a user by itself"
 static const char no_system[] = "kprof does not trace calls of the operating system";
 
 static const kprof_other_option rows[] = {
+    {TRACE, "auto-report-name", 0, true, NO, IDLE("-o names the report")},
     {TRACE, "backtrace", 'b', true, NO, IDLE(no_sampling)},
     {TRACE, "capture-range", 'c', true, KEPT(capture_range)},
     {TRACE, "capture-range-end", 0, true, KEPT(capture_range_end)},
+    WITHOUT("clock-frequency-changes", no_others),
     {TRACE, "command-file", 0, true, NULL, ELSE("give the options on the command line")},
+    WITHOUT("cpu-cluster-events", no_sampling),
+    WITHOUT("cpu-core-events", no_sampling),
+    WITHOUT("cpu-core-metrics", no_sampling),
+    WITHOUT("cpu-socket-events", no_sampling),
+    WITHOUT("cpu-socket-metrics", no_sampling),
     WITHOUT("cpuctxsw", no_sampling),
     WITHOUT("cuda-event-trace", no_others),
     WITHOUT("cuda-trace-all-apis", no_others),
@@ -54,25 +61,42 @@ static const kprof_other_option rows[] = {
     {TRACE, "cuda-graph-trace", 0, true, NULL, "graph|graph:host-only|graph:host-and-device",
      MEANS("graph-profiling=graph")},
     {TRACE, "cuda-memory-usage", 0, true, ALWAYS},
+    {TRACE, "cuda-trace-scope", 0, true, "process-tree", IDLE("kprof traces what it starts")},
     {TRACE, "cuda-um-cpu-page-faults", 0, true, NO, YES, MEANS("unified-memory")},
     {TRACE, "cuda-um-gpu-page-faults", 0, true, NO, YES, MEANS("unified-memory")},
     {TRACE, "cudabacktrace", 0, true, NO, ANY, MEANS("call-stack")},
     WITHOUT("dask", no_ranges),
+    {TRACE, "debug-symbols", 0, true, NULL, IDLE("kprof reads the symbols of the programs' own files")},
     {TRACE, "delay", 'y', true, "0", NULL, MEANS(NULL)},
     {TRACE, "env-var", 'e', true, "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
      ELSE("set it in front: env NAME=VALUE kprof trace ...")},
+    WITHOUT("event-sample", no_sampling),
+    WITHOUT("event-sampling-interval", no_sampling),
     {TRACE, "export", 0, true, "sqlite|none", "text|json|jsonlines|hdf|arrow|arrowdir|parquetdir", KPROF_EFFECT_IDLE,
      "kprof export and kprof stats write the report in other formats; -o names it", 0},
+    {TRACE, "flush-on-cudaprofilerstop", 0, true, ALWAYS},
     {TRACE, "force-overwrite", 'f', true, NO, YES, MEANS("force-overwrite")},
     {STATS | KPROF_IN(export), "force-overwrite", 0, true, NO, YES, MEANS("force-overwrite")},
     WITHOUT("ftrace", no_system),
+    WITHOUT("ftrace-keep-user-config", no_system),
     {TRACE, "gpu-metrics-device", 0, true, "none", ANY, MEANS("pm-sampling")},
     {TRACE, "gpu-metrics-devices", 0, true, "none", ANY, MEANS("pm-sampling")},
     {TRACE, "gpu-metrics-frequency", 0, true, NULL,
      IDLE("--pm-sampling-interval takes nanoseconds: 100000 stands for 10000 Hz")},
     {TRACE, "gpu-metrics-set", 0, true, NULL, IDLE("kprof samples all that one pass has space for")},
     WITHOUT("gpuctxsw", no_others),
+    WITHOUT("gds-metrics", no_others),
+    WITHOUT("gpu-video-device", no_others),
+    WITHOUT("ib-net-info-devices", no_network),
+    WITHOUT("ib-net-info-files", no_network),
+    WITHOUT("ib-net-info-output", no_network),
+    WITHOUT("ib-switch-congestion-devices", no_network),
+    WITHOUT("ib-switch-congestion-nic-device", no_network),
+    WITHOUT("ib-switch-congestion-percent", no_network),
+    WITHOUT("ib-switch-congestion-threshold-high", no_network),
+    WITHOUT("ib-switch-metrics-devices", no_network),
     {TRACE, "inherit-environment", 'n', true, YES, ELSE("start the program by env -i")},
+    WITHOUT("isr", no_system),
     {TRACE, "kill", 0, true, "none", IDLE("kprof ends no program; timeout(1) does")},
     {TRACE, "mpi-impl", 0, true, NULL, IDLE(no_others)},
     WITHOUT("nccl-trace", no_others),
@@ -84,8 +108,11 @@ static const kprof_other_option rows[] = {
     {TRACE, "nvtx-domain-include", 0, true, NULL, IDLE("kprof records all domains")},
     WITHOUT("os-events", no_system),
     WITHOUT("osrt-backtrace-depth", no_system),
+    WITHOUT("osrt-backtrace-stack-size", no_system),
     WITHOUT("osrt-backtrace-threshold", no_system),
+    WITHOUT("osrt-file-access", no_system),
     WITHOUT("osrt-threshold", no_system),
+    WITHOUT("process-scope", no_sampling),
     {TRACE, "python-backtrace", 0, true, NO, ANY, MEANS("call-stack")},
     WITHOUT("python-functions-trace", no_ranges),
     WITHOUT("python-nvtx-annotations", no_ranges),
@@ -102,7 +129,10 @@ static const kprof_other_option rows[] = {
     {TRACE, "session", 0, true, NULL, IDLE(no_sessions)},
     {TRACE, "session-new", 0, true, NULL, IDLE(no_sessions)},
     {TRACE, "show-output", 'w', true, YES, NO, KPROF_EFFECT_IDLE, "redirect the program's output to /dev/null", 0},
-    {TRACE, "start-later", 0, true, NO, YES, MEANS("armed=no")},
+    WITHOUT("soc-metrics", no_others),
+    WITHOUT("soc-metrics-frequency", no_others),
+    WITHOUT("soc-metrics-set", no_others),
+    {TRACE, "start-later", 'Y', true, NO, YES, MEANS("armed=no")},
     {TRACE, "stats", 0, true, NO, YES, MEANS("stats")},
     {TRACE, "stop-on-exit", 'x', true, YES, IDLE("a trace ends with the program")},
     {TRACE, "stop-on-range-end", 0, true, ALWAYS},
@@ -111,6 +141,8 @@ static const kprof_other_option rows[] = {
     {TRACE, "trace", 't', true, "cuda|cuda-hw|nvtx|none", OTHERS, KPROF_EFFECT_IDLE, no_others, 0},
     {TRACE, "trace-fork-before-exec", 0, true, ALWAYS},
     {TRACE, "wait", 0, true, "all|primary", NULL, MEANS(NULL)},
+    WITHOUT("xhv-trace", no_system),
+    WITHOUT("xhv-trace-events", no_system),
     {STATS, "force-export", 0, true, ALWAYS},
     {STATS, "help-formats", 0, false, NULL, ELSE("kprof stats --help lists them")},
     {STATS, "help-reports", 0, false, NULL, ELSE("kprof list tables lists them")},
@@ -137,6 +169,13 @@ const kprof_other_option *kprof_nsys_find(const kprof_command *command, const ch
     return KPROF_FIRST(row, rows, COUNT_OF(rows) - 1,
                        (row->commands & command->mask) &&
                            (letter ? row->letter == letter : strcmp(row->name, name) == 0));
+}
+
+void kprof_nsys_names(const kprof_command *command, kprof_strlist *out)
+{
+    for (const kprof_other_option *row = rows; row->name; row++)
+        if (row->commands & command->mask)
+            kprof_strlist_add_unique(out, row->name);
 }
 
 /* Append a name as it stands in an expression in which these characters mean something. */

@@ -116,10 +116,12 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
 
 static kprof_status fail_unknown(const kprof_command *command, const char *name)
 {
-    const char *names[KPROF_OPTION_ROWS];
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < KPROF_OPTION_ROWS; i++)
-        names[i] = kprof_option_rows[i].name;
-    const char *nearest = kprof_nearest_spelling(name, names, KPROF_OPTION_ROWS);
+        if (kprof_option_rows[i].commands & command->mask)
+            kprof_strlist_add(&names, kprof_option_rows[i].name);
+    kprof_nsys_names(command, &names);
+    const char *nearest = kprof_nearest_spelling(name, (const char *const *)names.items, names.count);
     if (!nearest)
         nearest = kprof_ncu_option_spelled_like(name);
     return nearest ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest)
@@ -245,7 +247,7 @@ static kprof_status take_other(cursor *at, const other_given *given, bool *is_ta
     *is_taken = !is_own || (value && row && !is_last && (is_same || !kprof_values_have(row->others, NULL)));
     if (!*is_taken)
         return KPROF_OK;
-    if (given->attached && !takes_value)
+    if (given->attached && !takes_value && given->first->effect != KPROF_EFFECT_REFUSED)
         return kprof_fail(KPROF_USAGE, "--%s takes no argument", given->first->name);
     if (takes_value && (!value || (!given->attached && looks_like_option(value))))
         return kprof_fail(KPROF_USAGE, "--%s needs an argument", given->first->name);

@@ -29,5 +29,7 @@ kprof_status kprof_other_refuse(const kprof_other_option *first, const char *val
 
 /* The first row of a name (without dashes), or of a letter unless it is 0; NULL where the command has none. */
 const kprof_other_option *kprof_nsys_find(const kprof_command *command, const char *name, char letter);
+/* Append the names of those that a command has. */
+void kprof_nsys_names(const kprof_command *command, kprof_strlist *out);
 /* Make options of kprof's of those that were kept. */
 kprof_status kprof_nsys_settle(kprof_options *options) KPROF_MUST_CHECK;

@@ -718,6 +718,8 @@ TEST(unknown_options)
     assert_refused("--zzzzzzzzzzzz app", "kprof --help");
     assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("doctor --nothing-like-it", "kprof doctor --help");
+    assert_refused("merge a b -o c --jsonn", "kprof merge --help"); /* it has no --json */
+    assert_refused("trace --metrisc x app", "kprof trace --help");
     assert_refused("stats r.kprof -Z", "kprof stats --help");
     assert_refused("-Z app", "-Z");
     assert_refused("-set full app", "-set: long options have two dashes; write --set");
