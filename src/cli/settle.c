@@ -169,12 +169,30 @@ static kprof_status settle_kernel_id(kprof_options *options)
     return pattern ? check_pattern("--kernel-id", pattern) : KPROF_OK;
 }
 
+/* No name of a function has a comma: a list of names would match nothing once the application has run. */
+static kprof_status refuse_list(const char *names)
+{
+    KPROF_AUTO(kprof_strlist) all = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
+    kprof_value_list(names, &all);
+    for (size_t i = 0; i < all.count; i++)
+        kprof_strbuf_printf(&pattern, "%s%s", i > 0 ? "|" : "", all.items[i]);
+    return kprof_fail(
+        KPROF_USAGE,
+        "--kernel-name \"%s\": no name has a comma; one pattern takes kernels of several names: -k \"regex:^(%s)$\"",
+        names, kprof_strbuf_text(&pattern));
+}
+
 /* Old options of ncu give a pattern: one that names have, or one that they do not have. */
 static kprof_status settle_kernel(kprof_options *options)
 {
     if (options->kernel_id)
         return settle_kernel_id(options);
     const char *pattern = options->kernel_regex, *without = options->kernel_regex_exclude;
+    const kprof_filter_spec *filter = &options->filter;
+    const bool is_name = filter->kernel && !kprof_regex_pattern(filter->kernel);
+    if (is_name && filter->name_base != KPROF_NAME_DEMANGLED && strchr(filter->kernel, ','))
+        return refuse_list(filter->kernel);
     if (!pattern && !without)
         return KPROF_OK;
     if (options->filter.kernel || (pattern && without))

@@ -697,6 +697,10 @@ TEST(misspelt_choices_find_their_word)
 /* Which of two values counts is anybody's guess. */
 TEST(options_of_one_value_take_one)
 {
+    assert_refused("-k add,scale app", "one pattern takes kernels of several names: -k \"regex:^(add|scale)$\"");
+    assert_refused("report r.kprof --kernel-name-base mangled -k add,scale", "\"regex:^(add|scale)$\"");
+    assert_int_equal(parse("--kernel-name-base demangled -k f(int,int) app"), KPROF_OK);
+    assert_int_equal(parse("-k regex:a{1,2} app"), KPROF_OK);
     assert_int_equal(parse("--call-stack-type native --call-stack-type none app"), KPROF_USAGE);
     assert_int_equal(parse("--call-stack-type native --call-stack-type python app"), KPROF_OK);
     assert_int_equal(options.call_stack_type, KPROF_CALL_STACK_BOTH);
