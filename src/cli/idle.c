@@ -163,8 +163,7 @@ static bool is_named(const kprof_option_row *row, const char *names)
                                     : kprof_word_is_among(names, row->name, strlen(row->name));
 }
 
-/* Has the option the value that it has where it is not given? Scripts spell such values out. */
-static bool has_default(const kprof_options *options, const kprof_option_row *row)
+bool kprof_option_has_default(const kprof_options *options, const kprof_option_row *row)
 {
     const void *field = (const char *)options + row->field;
     if (row->type == KPROF_OPTION_BYTES)
@@ -181,7 +180,7 @@ static void tell(const kprof_options *options, const idle_row *rows, size_t coun
         for (size_t k = 0; k < count && !is_told; k++) {
             const bool is_any = rows[k].names[0] == '=';
             is_told = rows[k].is_idle && is_named(row, rows[k].names + is_any);
-            if (is_told && (is_any || !has_default(options, row)))
+            if (is_told && (is_any || !kprof_option_has_default(options, row)))
                 kprof_log(KPROF_LOG_WARNING, "--%s has no effect%s", row->name, rows[k].why);
         }
     }

@@ -16,3 +16,5 @@ typedef struct kprof_plans_hold {
 
 /* Warn of options of a run that its plans leave without effect. */
 void kprof_idle_tell_planned(const kprof_options *options, const kprof_plans_hold *held);
+/* Has an option of words or of a count the value that it has where it is not given? Scripts spell such values out. */
+bool kprof_option_has_default(const kprof_options *options, const kprof_option_row *row);

@@ -207,7 +207,7 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
         kprof_strbuf_printf(out, " --kernel-id %s", options->kernel_id);
     else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
-    if (kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)
+    if (!options->import_path && kprof_replay_is_of_ranges(options->replay_choice) && !filter->measures_ranges)
         kprof_strbuf_printf(out, " --replay-mode %s without --nvtx-include", kprof_replay_name(options->replay_choice));
     else if (is_captured)
         append_capture(options, out);

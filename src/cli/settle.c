@@ -2,6 +2,7 @@
 #include "cli/parse.h"
 
 #include "cli/commands.h"
+#include "cli/idle.h"
 #include "cli/paths.h"
 #include "core/config.h"
 #include "core/fields.h"
@@ -88,7 +89,8 @@ static kprof_status check_commands(const kprof_options *options)
             continue;
         if (!is_idle_on_import(options, row))
             break;
-        kprof_strbuf_printf(&idle, "%s--%s", idle_count++ ? ", " : "", row->name);
+        if (!kprof_option_has_default(options, row))
+            kprof_strbuf_printf(&idle, "%s--%s", idle_count++ ? ", " : "", row->name);
     }
     if (row == end && idle_count > 0)
         kprof_log(KPROF_LOG_WARNING, "%s %s no effect on a report, which is measured already", kprof_strbuf_text(&idle),

@@ -378,12 +378,16 @@ class Scripts(Case):
         """ncu takes them with --import, where they change nothing."""
         self.profile_ncu("-o", "a")
         shown = self.run_ncu("-i", "a", "--csv")
-        for words, names in ((["--target-processes", "all", "--replay-mode", "range", "--cache-control", "none"],
-                              "--target-processes, --replay-mode, --cache-control have"),
+        for words, names in ((["--target-processes", "application-only", "--replay-mode", "range",
+                               "--cache-control", "none"], "--target-processes, --replay-mode, --cache-control have"),
                              (["--import-source", "yes"], "--import-source has"), (["--kill", "yes"], "--kill has")):
             run = self.run_ncu("-i", "a", "--csv", *words)
             self.assertEqual((run.out, run.err),
                              (shown.out, f"kprof: warning: {names} no effect on a report, which is measured already\n"))
+        run = self.run_ncu("-i", "a", "--csv", "--target-processes", "all", "--import-source", "no")
+        self.assertEqual((run.out, run.err), (shown.out, "")) # as without these options
+        run = self.kprof("-i", "a.ncu-rep", "-k", "other", "--replay-mode", "range")
+        self.assertIn("no launch matched -k other; ", run.err)
         for words in (["-i", "a", "--range-filter", ":1:"], ["-i", "a", "--native-include", "main"],
                       ["report", "a.ncu-rep", "--target-processes", "all"]): # what they choose is not known any more
             self.assertIn(" is no option of kprof report; ", self.kprof(*words).err)
