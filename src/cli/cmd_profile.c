@@ -122,7 +122,6 @@ static kprof_status prepare_counters(profile *run)
         status = kprof_fail(KPROF_USAGE, "--counter-data %s: %s", dir,
                             dir[0] != '/' ? "give the folder's absolute path" : strerror(errno));
     KPROF_THEN(status, kprof_nvdisasm_check(options->nvdisasm));
-    KPROF_THEN(status, kprof_filter_check(&options->filter));
     KPROF_THEN(status, kprof_plans_make(options, &run->plans));
     const kprof_instruction_wish *wish = &run->plans.instructions;
     kprof_plans_hold held = {wish->samples || wish->counters.count > 0, wish->samples, false};
@@ -143,7 +142,6 @@ static kprof_status prepare_trace(profile *run)
                                          &(kprof_stats_records){.managed = options->follows_managed,
                                                                 .samples = options->samples_program,
                                                                 .callers = options->call_stack_type != 0}));
-    KPROF_THEN(status, kprof_filter_check(&options->filter));
     if (status == KPROF_OK && options->samples_program)
         kprof_plans_sample(options, &run->plans);
     return status;
@@ -169,8 +167,6 @@ static kprof_status prepare(profile *run)
         status = prepare_counters(run);
     else if (status == KPROF_OK && is_trace(run))
         status = prepare_trace(run);
-    else if (status == KPROF_OK)
-        status = kprof_filter_check(&options->filter);
     KPROF_THEN(status, kprof_injection_locate(options, &run->injection));
     KPROF_THEN(status, settle_nvtx(run));
     if (status == KPROF_OK)

@@ -161,21 +161,20 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
 
 static kprof_status check(const kprof_options *options)
 {
-    kprof_status status = kprof_filter_check(&options->filter);
     const char *of_two =
         options->fail_on.count > 0                                                     ? "fail-on"
         : options->anyway                                                              ? "anyway"
         : kprof_option_is_given(options, offsetof(kprof_options, time_tolerance_pct))  ? "time-tolerance"
         : kprof_option_is_given(options, offsetof(kprof_options, bytes_tolerance_pct)) ? "bytes-tolerance"
                                                                                        : NULL;
-    if (status == KPROF_OK && of_two)
-        status = kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too", of_two);
-    if (status == KPROF_OK && options->export_path && options->filters.count > 0)
-        status = kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
-                                         "launches with --launch");
-    if (status == KPROF_OK && !options->argument)
-        status = kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
-    return status;
+    if (of_two)
+        return kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too", of_two);
+    if (options->export_path && options->filters.count > 0)
+        return kprof_fail(KPROF_USAGE, "--filter chooses launches to show, not to keep; give --export the numbers of "
+                                       "launches with --launch");
+    if (!options->argument)
+        return kprof_fail(KPROF_USAGE, "which report? usage: kprof report FILE.kprof [options]");
+    return KPROF_OK;
 }
 
 int kprof_cmd_report(const kprof_options *options)

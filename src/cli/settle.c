@@ -663,6 +663,7 @@ kprof_status kprof_options_settle(kprof_options *options)
         return status;
     status = settle_trace(options);
     KPROF_THEN(status, settle_census(options));
+    KPROF_THEN(status, kprof_filter_check(&options->filter));
     if (status != KPROF_OK)
         return status;
     uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;

@@ -2558,6 +2558,14 @@ class Plans(Case):
             self.assertIn("did you mean", run.err)
             self.assertIn(meant, run.err)
 
+    def test_wrong_choices_of_launches_are_said(self):
+        """A plan is a line of a run: what the run would refuse is refused before it."""
+        for words in (["-k", "regex:("], ["--nvtx-include", "regex:("], ["--schedule", "1;2"],
+                      ["--range-filter", "2"], ["--python-include", "@@f"], ["--step", "a/"]):
+            run = self.kprof("plan", "--chips", "GH100", "--metrics", METRIC, *words)
+            self.assert_run(run, 101)
+            self.assertIn(words[0], run.err)
+
     def test_nothing_to_count_beyond_the_budget(self):
         run = self.kprof("plan", "--chips", "GH100", "--metrics", "launch__grid_size", "--budget", "0.1")
         self.assert_run(run, 0)

@@ -6,7 +6,10 @@
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/emit/grid.h"
+#include "report/model/trace_stats.h"
+#include "report/page/page_stats.h"
 #include "test.h"
+#include "trace_fixture.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -330,12 +333,43 @@ static void expect_of_pages(void (*expect)(const char *text))
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+/* Print each table of a trace in each format. */
+static void expect_of_tables(void (*expect)(const char *text))
+{
+    kprof_report *report = NULL;
+    KPROF_AUTO(kprof_strlist) tables = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < kprof_trace_stats_count; i++)
+        if (!kprof_trace_stats_tables[i].why_none && kprof_trace_stats_tables[i].need != KPROF_NEEDS_CALLERS)
+            assert_true(kprof_strlist_add(&tables, kprof_trace_stats_tables[i].name));
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    for (int i = 0; i < KPROF_FORMAT_COUNT * 2; i++) {
+        const kprof_print_options options = {.format = (kprof_format)(i / 2)};
+        const kprof_stats_content content = {.tables = &tables, .are_asked_for = true, .time_unit = i % 2 * 3};
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        assert_non_null(out);
+        const kprof_page_input input = {&report, 1, &content};
+        if (kprof_page_show(&kprof_stats_page, &input, &options, out) != KPROF_OK)
+            fail_msg("%s", said.last);
+        fclose(out);
+        part_columns(text, options.format);
+        expect(text);
+        free(text);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 /* SQLite stores infinity, but no counter counts it. */
 TEST(test_infinite_values)
 {
     fixture_write(path);
     execute("UPDATE value SET value=CASE WHEN metric_id%2 THEN 9e999 ELSE -9e999 END");
     expect_of_pages(expect_no_infinity);
+    trace_fixture_write(path);
+    execute("UPDATE trace_copy SET end_ns=9e999 WHERE id<3; UPDATE trace_sample SET end_ns=-9e999 WHERE id<9;"
+            "UPDATE trace_memory SET bytes=9e999; UPDATE trace_range SET start_ns=9e999 WHERE id=2");
+    expect_of_tables(expect_no_infinity);
 }
 
 /* Nothing is divided by a clock that stood still. */
@@ -401,6 +435,7 @@ TEST(test_endless_samples_over_time)
         assert_int_equal(status, KPROF_OK);
         part_columns(text, options.format);
         expect_printable(text);
+        expect_no_infinity(text);
         free(text);
     }
     assert_int_equal(kprof_report_close(report), KPROF_OK);

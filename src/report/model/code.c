@@ -2,6 +2,7 @@
 #include "report/model/code.h"
 #include "core/bisect.h"
 #include "core/clean.h"
+#include "report/store/limits.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -287,8 +288,9 @@ static kprof_status read_value(code_loader *load, sqlite3_stmt *columns)
 {
     const int64_t offset = sqlite3_column_int64(columns, 1);
     const value_row row = {sqlite3_column_int64(columns, 0), (uint64_t)offset,
-                           column_of(load->code, sqlite3_column_int64(columns, 2)), sqlite3_column_double(columns, 3)};
+                           column_of(load->code, sqlite3_column_int64(columns, 2)), kprof_store_real(columns, 3)};
     if (offset < 0 || offset > OFFSET_MAX || row.column == SIZE_MAX ||
+        !(row.value >= 0 && row.value <= KPROF_COUNTED_MAX) ||
         (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
         return kprof_store_damaged(load->report, "instruction_value");
     *KPROF_ADD(load->rows, load->row_count) = row;

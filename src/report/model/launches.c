@@ -135,8 +135,7 @@ kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch,
             reader->text_bytes += kprof_store_text_bytes(rows);
             kprof_store_check_text(reader->report, reader->text_bytes);
         }
-        const double value = type == SQLITE_NULL ? NAN : sqlite3_column_double(rows, 1);
-        values[metric - 1] = isfinite(value) ? value : NAN; /* SQLite stores infinity, which is no measurement */
+        values[metric - 1] = kprof_store_real(rows, 1);
     }
     return reader->report->status;
 }

@@ -40,8 +40,8 @@ static void derive(launch_values *all, const char *chip)
     for (size_t i = 0; i < all->size; i++)
         all->values[i] = NAN;
     KPROF_EACH_ROW(of, all->report, "SELECT metric_id, value FROM main.value WHERE launch_id=?", "i", all->launch)
-        if (sqlite3_column_type(of.row, 1) != SQLITE_NULL && (uint64_t)sqlite3_column_int64(of.row, 0) < all->size)
-            all->values[sqlite3_column_int64(of.row, 0)] = sqlite3_column_double(of.row, 1);
+        if ((uint64_t)sqlite3_column_int64(of.row, 0) < all->size)
+            all->values[sqlite3_column_int64(of.row, 0)] = kprof_store_real(of.row, 1);
     const kprof_derived_sink sink = {look_up, put, all};
     kprof_derived_evaluate(all->report, chip, &sink);
 }

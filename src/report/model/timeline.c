@@ -66,7 +66,7 @@ static void take_sample(reader *r, sqlite3_stmt *row)
     kprof_launch_timeline *out = r->out;
     const int64_t metric = sqlite3_column_int64(row, 0);
     const kprof_time_sample sample = {sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
-                                      sqlite3_column_type(row, 3) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 3)};
+                                      kprof_store_real(row, 3)};
     if (!is_shown(r->model, metric))
         return;
     if (sample.start_ns < 0 || sample.start_ns > TIME_MAX_NS || sample.duration_ns < 0 ||
@@ -98,7 +98,7 @@ static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series 
         series->least = fmin(series->least, sample->value);
         series->most = fmax(series->most, sample->value);
     }
-    if (time > 0)
+    if (time > 0 && isfinite(sum))
         series->mean = sum / time;
 }
 

@@ -90,7 +90,7 @@ kprof_human kprof_units_human(double value, const char *unit, bool base)
         return human;
     if (isfinite(value) && !base && strcmp(unit, "ns") == 0) {
         snprintf(human.unit, sizeof human.unit, "%s", times[put_scaled(&human, value, COUNT_OF(times))]);
-    } else if (isfinite(value) && !base && strcmp(unit, "khz") == 0) {
+    } else if (isfinite(value * 1000) && !base && strcmp(unit, "khz") == 0) {
         scale_prefixed(&human, value * 1000, "hz");
     } else if (isfinite(value) && !base && (find_scaled(unit) || is_rate(unit))) {
         scale_prefixed(&human, value, unit);

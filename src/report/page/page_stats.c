@@ -91,12 +91,12 @@ static void show_row(stats_page *page, sqlite3_stmt *statement)
         fields[i].type = type_of(statement, i);
         if (type != SQLITE_NULL && is_scaled(page, statement, i)) {
             fields[i].type = KPROF_FIELD_REAL;
-            fields[i].real = sqlite3_column_double(statement, i) / pow(1000, page->time_unit);
+            fields[i].real = kprof_store_real(statement, i) / pow(1000, page->time_unit);
         } else if (type == SQLITE_INTEGER) {
             fields[i].integer = sqlite3_column_int64(statement, i);
             fields[i].is_amount = is_amount(fields[i].key);
         } else if (type == SQLITE_FLOAT) {
-            fields[i].real = sqlite3_column_double(statement, i);
+            fields[i].real = kprof_store_real(statement, i);
         } else if (type != SQLITE_NULL) {
             fields[i].text = texts[i] = kprof_store_text(page->report, statement, i);
         }

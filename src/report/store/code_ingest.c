@@ -2,6 +2,7 @@
 #include "report/store/code_ingest.h"
 #include "metricset/instruction.h"
 #include "report/store/code_sums.h"
+#include "report/store/limits.h"
 #include "report/store/rows.h"
 
 #include <math.h>
@@ -188,7 +189,7 @@ static bool is_row(const double *values, size_t count)
 {
     bool fits = values[0] >= 0 && values[0] <= OFFSET_MAX && values[0] == floor(values[0]);
     for (size_t i = 1; i < count && fits; i++)
-        fits = isfinite(values[i]) && values[i] >= 0;
+        fits = values[i] >= 0 && values[i] <= KPROF_COUNTED_MAX;
     return fits;
 }
 

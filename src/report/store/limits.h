@@ -8,6 +8,7 @@
 #define KPROF_PASSES_MAX    65535   /* of a chip */
 #define KPROF_VALUES_MAX    131072  /* of the sections of all chips: items, cells and points of rooflines */
 #define KPROF_FORMULA_BYTES 1048576 /* of the expressions in these; a byte takes a hundred in memory */
+#define KPROF_COUNTED_MAX   1e100   /* what is counted of an instruction: sums of many stay numbers */
 #define KPROF_UNIT_BYTES    32      /* of a metric; what is longer is cut */
 #define KPROF_NAME_BYTES    256 /* of a device, a chip, a process or a host, likewise; a file's name has at most 255 */
 #define KPROF_CELL_BYTES    16384   /* of a text that people read; what is longer is cut */

@@ -4,6 +4,7 @@
 #include "report/store/limits.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define SHOWN 160 /* bytes of a statement in a message: the statements that make a report are long */
@@ -110,6 +111,12 @@ const char *kprof_store_column(sqlite3_stmt *row, int column)
     if (!text && sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
         kprof_memory_note_lack();
     return or_empty(text);
+}
+
+double kprof_store_real(sqlite3_stmt *row, int column)
+{
+    const double value = sqlite3_column_double(row, column);
+    return sqlite3_column_type(row, column) != SQLITE_NULL && isfinite(value) ? value : NAN;
 }
 
 char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column)

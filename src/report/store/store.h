@@ -144,6 +144,8 @@ kprof_status kprof_store_too_much(kprof_report *report, size_t limit, const char
 int64_t kprof_store_size(kprof_report *report);
 /* The text of a column, which is SQLite's; "" for NULL. Never NULL. */
 const char *kprof_store_column(sqlite3_stmt *row, int column);
+/* The number of a column; NAN for NULL, and for infinity: SQLite stores it, but nothing measures it. */
+double kprof_store_real(sqlite3_stmt *row, int column);
 /* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL). */
 char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
 
