@@ -40,6 +40,10 @@ static char *make_hint(const char *name, int reason)
     const bool is_there = stat(name, &file) == 0;
     if (kprof_word_is_among("nsys|profile|launch|analyze|recipe", name, strlen(name)))
         return kprof_strdup("; write kprof trace for nsys profile, and kprof stats for nsys stats");
+    if (kprof_word_is_among("start|stop|cancel|sessions", name, strlen(name)))
+        return kprof_strdup("; kprof ctl start, stop and status are about runs with --armed no");
+    if (strcmp(name, "ncu") == 0)
+        return kprof_strdup("; kprof takes the options of ncu itself: leave this word out");
     if (is_there && S_ISREG(file.st_mode) && kprof_ends_with(name, ".py"))
         return kprof_strprintf("; did you mean kprof python %s?", name);
     if (is_there && reason == EACCES)

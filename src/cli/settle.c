@@ -192,8 +192,8 @@ static kprof_status settle_kernel(kprof_options *options)
         return settle_kernel_id(options);
     const char *pattern = options->kernel_regex, *without = options->kernel_regex_exclude;
     const kprof_filter_spec *filter = &options->filter;
-    const bool is_name = filter->kernel && !kprof_regex_pattern(filter->kernel);
-    if (is_name && filter->name_base != KPROF_NAME_DEMANGLED && strchr(filter->kernel, ','))
+    const bool is_plain = filter->kernel && !kprof_regex_pattern(filter->kernel) && !strpbrk(filter->kernel, "<(");
+    if (is_plain && filter->name_base != KPROF_NAME_DEMANGLED && strchr(filter->kernel, ','))
         return refuse_list(filter->kernel);
     if (!pattern && !without)
         return KPROF_OK;
