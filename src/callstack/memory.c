@@ -1,5 +1,5 @@
-/* A read is a call of the kernel, and most of its cost is the call itself. So blocks are kept for the walk, and those
- * that the walk before used are read by one call as the walk begins. */
+/* A read is a call of the kernel, and most of its cost is the call itself, and then each range of memory. So what is
+ * missing is read with all of its block, and what the walk before used is read by one call as the walk begins. */
 #include "callstack/memory.h"
 
 #include <stdlib.h>
@@ -7,19 +7,26 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Up to this many blocks cost less to read than another range of memory. */
-#define GAP_BLOCKS 8
-#define SLOTS      (4 * KPROF_MEMORY_BLOCKS_MAX)
+#define BLOCK KPROF_MEMORY_BLOCK_BYTES
+#define SLOTS (4 * KPROF_MEMORY_BLOCKS_MAX)
+
+/* Offsets within a block. */
+typedef struct span {
+    uint16_t from, to; /* nothing: BLOCK and 0 */
+} span;
+
+typedef struct block {
+    uintptr_t number; /* its address / BLOCK */
+    span read, used;
+} block;
 
 struct kprof_memory {
     pid_t pid;
-    size_t count;
-    uintptr_t blocks[KPROF_MEMORY_BLOCKS_MAX]; /* their numbers: address / KPROF_MEMORY_BLOCK_BYTES */
-    uintptr_t wanted[KPROF_MEMORY_BLOCKS_MAX];
-    bool used[KPROF_MEMORY_BLOCKS_MAX];
+    size_t count, last; /* the block that was read from last */
+    block blocks[KPROF_MEMORY_BLOCKS_MAX];
     uint16_t slots[SLOTS]; /* a place in `blocks`, from 1; open addressing */
-    struct iovec ranges[KPROF_MEMORY_BLOCKS_MAX];
-    char data[KPROF_MEMORY_BLOCKS_MAX][KPROF_MEMORY_BLOCK_BYTES];
+    struct iovec parts[KPROF_MEMORY_BLOCKS_MAX], ranges[KPROF_MEMORY_BLOCKS_MAX];
+    char data[KPROF_MEMORY_BLOCKS_MAX][BLOCK];
 };
 
 kprof_memory *kprof_memory_new(void)
@@ -35,95 +42,123 @@ void kprof_memory_free(kprof_memory *memory)
     free(memory);
 }
 
-static uint16_t *slot_of(kprof_memory *memory, uintptr_t block)
+static uint16_t *slot_of(kprof_memory *memory, uintptr_t number)
 {
-    size_t i = (size_t)(block * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS;
-    while (memory->slots[i] && memory->blocks[memory->slots[i] - 1] != block)
+    size_t i = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS;
+    while (memory->slots[i] && memory->blocks[memory->slots[i] - 1].number != number)
         i = (i + 1) % SLOTS;
     return &memory->slots[i];
 }
 
-static int compare_blocks(const void *a, const void *b)
+static void forget(kprof_memory *memory)
 {
-    const uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
-    return left < right ? -1 : left > right;
+    memset(memory->slots, 0, sizeof memory->slots);
+    memory->count = 0;
 }
 
-/* Put the blocks that were used into `blocks` in the order of their addresses. */
+static void *address_of(uintptr_t number, size_t offset)
+{
+    return (void *)(number * BLOCK + offset); /* NOLINT(performance-no-int-to-ptr): the kernel follows it */
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const block *left = a, *right = b;
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+/* Keep the blocks that were used, in the order of their addresses. */
 static size_t keep_used(kprof_memory *memory)
 {
     size_t count = 0;
     bool is_sorted = true;
     for (size_t i = 0; i < memory->count; i++) {
-        if (!memory->used[i])
+        const block *used = &memory->blocks[i];
+        if (used->used.to == 0)
             continue;
-        is_sorted = is_sorted && (count == 0 || memory->blocks[count - 1] < memory->blocks[i]);
-        memory->blocks[count++] = memory->blocks[i];
+        is_sorted = is_sorted && (count == 0 || memory->blocks[count - 1].number < used->number);
+        memory->blocks[count++] = *used;
     }
     if (!is_sorted)
         qsort(memory->blocks, count, sizeof *memory->blocks, compare_blocks);
     return count;
 }
 
-/* Fill gaps between `count` blocks that cost less to read than another range. A page is larger than a gap. */
-static size_t fill_gaps(kprof_memory *memory, size_t count)
+/* Say what to read of `count` blocks, and where to. Return the number of ranges of memory: another range costs more
+ * than to read up to a block between two. */
+static size_t plan_reads(kprof_memory *memory, size_t count)
 {
-    size_t filled = 0;
-    memcpy(memory->wanted, memory->blocks, count * sizeof *memory->blocks);
-    for (size_t i = 0; i < count && filled < KPROF_MEMORY_BLOCKS_MAX; i++) {
-        const uintptr_t block = memory->wanted[i], last = filled > 0 ? memory->blocks[filled - 1] : block;
-        for (uintptr_t gap = last + 1; block - last <= GAP_BLOCKS && gap < block; gap++)
-            if (filled < KPROF_MEMORY_BLOCKS_MAX - 1)
-                memory->blocks[filled++] = gap;
-        memory->blocks[filled++] = block;
+    size_t ranges = 0;
+    for (size_t i = 0; i < count; i++) {
+        block *now = &memory->blocks[i], *last = i > 0 ? now - 1 : NULL;
+        const bool joins = last && now->number == last->number + 1 && last->used.to >= now->used.from;
+        if (joins) {
+            memory->parts[i - 1].iov_len += BLOCK - last->used.to;
+            memory->ranges[ranges - 1].iov_len += BLOCK - last->used.to;
+            last->used.to = BLOCK;
+            now->used.from = 0;
+        }
+        const size_t bytes = now->used.to - now->used.from;
+        memory->parts[i] = (struct iovec){memory->data[i] + now->used.from, bytes};
+        if (joins)
+            memory->ranges[ranges - 1].iov_len += bytes;
+        else
+            memory->ranges[ranges++] = (struct iovec){address_of(now->number, now->used.from), bytes};
     }
-    return filled;
+    return ranges;
 }
 
 void kprof_memory_begin(kprof_memory *memory)
 {
-    const size_t count = fill_gaps(memory, keep_used(memory));
-    size_t ranges = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && memory->blocks[i] == memory->blocks[i - 1] + 1) {
-            memory->ranges[ranges - 1].iov_len += KPROF_MEMORY_BLOCK_BYTES;
-            continue;
-        }
-        void *start = (void *)(memory->blocks[i] * KPROF_MEMORY_BLOCK_BYTES); /* NOLINT(performance-no-int-to-ptr) */
-        memory->ranges[ranges++] = (struct iovec){start, KPROF_MEMORY_BLOCK_BYTES};
-    }
-    /* The kernel copies whole ranges and stops before the first one that it cannot copy. */
-    const struct iovec local = {memory->data, count * KPROF_MEMORY_BLOCK_BYTES};
-    const ssize_t got = ranges > 0 ? process_vm_readv(memory->pid, &local, 1, memory->ranges, ranges, 0) : 0;
-    memory->count = got > 0 ? (size_t)got / KPROF_MEMORY_BLOCK_BYTES : 0;
-    memset(memory->slots, 0, sizeof memory->slots);
-    for (size_t i = 0; i < memory->count; i++) {
-        memory->used[i] = false;
-        *slot_of(memory, memory->blocks[i]) = (uint16_t)(i + 1);
+    const size_t count = keep_used(memory), ranges = plan_reads(memory, count);
+    /* The kernel stops at the first range that it cannot copy. */
+    const ssize_t got = ranges > 0 ? process_vm_readv(memory->pid, memory->parts, count, memory->ranges, ranges, 0) : 0;
+    size_t left = got > 0 ? (size_t)got : 0;
+    forget(memory);
+    for (; memory->count < count && left >= memory->parts[memory->count].iov_len; memory->count++) {
+        block *kept = &memory->blocks[memory->count];
+        left -= memory->parts[memory->count].iov_len;
+        kept->read = kept->used;
+        kept->used = (span){BLOCK, 0};
+        *slot_of(memory, kept->number) = (uint16_t)(memory->count + 1);
     }
 }
 
-/* NULL where there is no such memory. */
-static const char *find_block(kprof_memory *memory, uintptr_t block)
+/* The data of the last block, of which these bytes are used. */
+static const char *use(kprof_memory *memory, span wanted)
 {
-    uint16_t *slot = slot_of(memory, block);
-    if (!*slot) {
-        if (memory->count == KPROF_MEMORY_BLOCKS_MAX) { /* forget them */
-            memset(memory->slots, 0, sizeof memory->slots);
-            memory->count = 0;
-            slot = slot_of(memory, block);
-        }
-        void *start = (void *)(block * KPROF_MEMORY_BLOCK_BYTES); /* NOLINT(performance-no-int-to-ptr) */
-        const struct iovec local = {memory->data[memory->count], KPROF_MEMORY_BLOCK_BYTES};
-        const struct iovec remote = {start, KPROF_MEMORY_BLOCK_BYTES};
-        if (process_vm_readv(memory->pid, &local, 1, &remote, 1, 0) != KPROF_MEMORY_BLOCK_BYTES)
-            return NULL;
-        memory->used[memory->count] = false;
-        memory->blocks[memory->count++] = block;
-        *slot = (uint16_t)memory->count;
+    span *used = &memory->blocks[memory->last].used;
+    used->from = wanted.from < used->from ? wanted.from : used->from;
+    used->to = wanted.to > used->to ? wanted.to : used->to;
+    return memory->data[memory->last];
+}
+
+/* The data of a block with these bytes read; NULL where there is no such memory. */
+static const char *read_block(kprof_memory *memory, uintptr_t number, span wanted)
+{
+    block *found = &memory->blocks[memory->last];
+    if (memory->last < memory->count && found->number == number && wanted.from >= found->read.from &&
+        wanted.to <= found->read.to)
+        return use(memory, wanted);
+    uint16_t *slot = slot_of(memory, number);
+    if (!*slot && memory->count == KPROF_MEMORY_BLOCKS_MAX) {
+        forget(memory);
+        slot = slot_of(memory, number);
     }
-    memory->used[*slot - 1] = true;
-    return memory->data[*slot - 1];
+    const size_t i = *slot ? *slot - 1u : memory->count;
+    found = &memory->blocks[i];
+    if (!*slot || wanted.from < found->read.from || wanted.to > found->read.to) {
+        const struct iovec local = {memory->data[i], BLOCK}, remote = {address_of(number, 0), BLOCK};
+        if (process_vm_readv(memory->pid, &local, 1, &remote, 1, 0) != BLOCK)
+            return NULL;
+        if (!*slot)
+            *found = (block){number, .used = {BLOCK, 0}};
+        found->read = (span){0, BLOCK};
+        memory->count += !*slot;
+        *slot = (uint16_t)(i + 1);
+    }
+    memory->last = i;
+    return use(memory, wanted);
 }
 
 bool kprof_memory_read(kprof_memory *memory, uintptr_t address, void *out, size_t bytes)
@@ -132,12 +167,11 @@ bool kprof_memory_read(kprof_memory *memory, uintptr_t address, void *out, size_
     if (bytes > UINTPTR_MAX - address)
         return false;
     while (bytes > 0) {
-        const size_t offset = address % KPROF_MEMORY_BLOCK_BYTES;
-        const size_t most = KPROF_MEMORY_BLOCK_BYTES - offset, part = bytes < most ? bytes : most;
-        const char *block = find_block(memory, address / KPROF_MEMORY_BLOCK_BYTES);
-        if (!block)
+        const size_t offset = address % BLOCK, most = BLOCK - offset, part = bytes < most ? bytes : most;
+        const char *data = read_block(memory, address / BLOCK, (span){(uint16_t)offset, (uint16_t)(offset + part)});
+        if (!data)
             return false;
-        memcpy(to, block + offset, part);
+        memcpy(to, data + offset, part);
         to += part;
         address += part;
         bytes -= part;

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory is read in blocks of this size. */
-#define KPROF_MEMORY_BLOCK_BYTES 256
+/* Memory is kept in blocks of this size, of which each lies in one page. */
+#define KPROF_MEMORY_BLOCK_BYTES 4096
 /* So many are kept. */
-#define KPROF_MEMORY_BLOCKS_MAX 1024
+#define KPROF_MEMORY_BLOCKS_MAX 256
 
 typedef struct kprof_memory kprof_memory;
 
