@@ -1,6 +1,6 @@
-/* glibc unwinds by the tables that exceptions use. A library of its own would bring functions of the same names into
- * the application, which its exceptions might then run through. ELF files are read piece by piece: a mapped file that
- * somebody shortens meanwhile would end the program. */
+/* Where unwind.c does not know the way, glibc unwinds. A library for that would bring functions with the names of those
+ * into the application that exceptions need, which might then run through them. ELF files are read piece by piece: a
+ * mapped file that somebody shortens meanwhile would end the program. */
 #include "callstack/native.h"
 
 #include "core/files.h"
@@ -23,9 +23,9 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* NOLINT(bugprone-reserved-identifier) */
 extern const char _end[] __attribute__((visibility("hidden")));         /* NOLINT(bugprone-reserved-identifier) */
 
-static bool is_own(const void *address)
+static bool is_own(uintptr_t address)
 {
-    return (uintptr_t)address >= (uintptr_t)__ehdr_start && (uintptr_t)address < (uintptr_t)_end;
+    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)_end;
 }
 
 static char program[PATH_MAX]; /* its path; "": not known */
@@ -34,23 +34,39 @@ void kprof_native_prepare(void)
 {
     void *frames[2];
     (void)backtrace(frames, 2);
+    kprof_unwind_prepare();
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
 }
 
-size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut)
+static size_t walk_by_glibc(uintptr_t *addresses, size_t most, bool *cut)
 {
     void *frames[MOST_FRAMES];
     const size_t wanted = most < MOST_FRAMES - 32 ? most + 32 : MOST_FRAMES; /* kprof's and CUPTI's own beside them */
     const int got = backtrace(frames, (int)wanted);
     int first = 0;
     size_t count = 0;
-    while (first < got && is_own(frames[first]))
+    while (first < got && is_own((uintptr_t)frames[first]))
         first++;
     for (int i = first; i < got && count < most; i++)
         addresses[count++] = (uintptr_t)frames[i];
     *cut = got == (int)wanted || (size_t)(got - first) > count;
     return count;
+}
+
+/* With a frame of its own, which begins with the caller's frame pointer and the return address. */
+__attribute__((noinline)) size_t kprof_native_walk(kprof_unwind_rules *rules, uintptr_t *addresses, size_t most,
+                                                   bool *cut)
+{
+    const uintptr_t *here = __builtin_frame_address(0);
+    kprof_unwind_frame frame = {.frame = here[0], .address = here[1], .stack = (uintptr_t)(here + 2)};
+    kprof_unwind_step step = KPROF_UNWIND_CALLER;
+    size_t count = 0;
+    for (; step == KPROF_UNWIND_CALLER && count < most; step = kprof_unwind_caller(rules, &frame))
+        if (count > 0 || !is_own(frame.address))
+            addresses[count++] = frame.address;
+    *cut = step == KPROF_UNWIND_CALLER;
+    return step == KPROF_UNWIND_UNKNOWN ? walk_by_glibc(addresses, most, cut) : count;
 }
 
 const char *kprof_native_module(uintptr_t address, uint64_t *offset)

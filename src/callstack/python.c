@@ -18,7 +18,7 @@ typedef struct layout {
     uint16_t previous, executable, next; /* of a frame: the one before, its code, its instruction */
     uint16_t owner;        /* of a frame: who owns it; THEIRS and more: the interpreter, which has no code */
     uint16_t instructions; /* of the code: its first instruction */
-    uint16_t file, name, lines, first_line, version;
+    uint16_t file, name, lines, first_line;
     uint16_t type;                           /* of an object */
     uint16_t length, kind, ascii_text, text; /* of a text */
     uint16_t bytes_length, bytes;            /* of bytes */
@@ -39,10 +39,10 @@ typedef struct layout {
  * x86_64 (Include/cpython/code.h, frameobject.h, pystate.h, Include/internal/pycore_frame.h); releases of one minor
  * version have one ABI. */
 static const layout layouts[] = {
-    /* 3.9 */ {24, NONE, 24, 32, 104, NONE, NONE, 104, 112, 120, 40, NONE, 8, 16, 32, 48, 72, 16, 32},
-    /* 3.10 */ {24, NONE, 24, 32, 96, NONE, NONE, 104, 112, 120, 40, NONE, 8, 16, 32, 48, 72, 16, 32},
-    /* 3.11 */ {56, 8, 48, 32, 56, 69, 184, 112, 128, 136, 72, NONE, 8, 16, 32, 48, 72, 16, 32},
-    /* 3.12 */ {56, 0, 8, 0, 56, 70, 192, 112, 128, 136, 68, 92, 8, 16, 32, 40, 56, 16, 32},
+    /* 3.9 */ {24, NONE, 24, 32, 104, NONE, NONE, 104, 112, 120, 40, 8, 16, 32, 48, 72, 16, 32},
+    /* 3.10 */ {24, NONE, 24, 32, 96, NONE, NONE, 104, 112, 120, 40, 8, 16, 32, 48, 72, 16, 32},
+    /* 3.11 */ {56, 8, 48, 32, 56, 69, 184, 112, 128, 136, 72, 8, 16, 32, 48, 72, 16, 32},
+    /* 3.12 */ {56, 0, 8, 0, 56, 70, 192, 112, 128, 136, 68, 8, 16, 32, 40, 56, 16, 32},
 };
 
 /* _PyRuntime publishes where the members of each structure begin, in words of 8 bytes. Source: _Py_DebugOffsets
@@ -55,9 +55,11 @@ static const published publications[] = {
     /* 3.13 */ {19, 28, 34, 44, 64, 67, 71},
     /* 3.14 */ {22, 31, 39, 50, 74, 77, 81},
 };
-#define COOKIE      "xdebugpy"
-#define MOST_WORDS  81
-#define PYTHON_3_13 UINT16_C(92) /* co_version, which is not published */
+#define COOKIE     "xdebugpy"
+#define MOST_WORDS 81
+
+#define BYTES_TO_DEALLOC 48 /* of a type: tp_dealloc, in all versions */
+#define BUCKETS          1024
 
 static struct interpreter {
     pthread_mutex_t mutex;
@@ -68,7 +70,10 @@ static struct interpreter {
     size_t frame_bytes; /* of a frame, up to its last member here */
     uintptr_t code_type;
     void *(*own_state)(void);
-    char reason[128]; /* why it cannot be read; "": it can */
+    void (*_Atomic *dealloc)(void *code); /* CPython calls it when nobody refers to a code object any more */
+    void (*next_dealloc)(void *code);
+    atomic_uint_fast64_t freed[BUCKETS]; /* code objects, by their addresses */
+    char reason[128];                    /* why it cannot be read; "": it can */
 } python = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static bool read_word(kprof_memory *memory, uintptr_t address, uintptr_t *out)
@@ -101,7 +106,6 @@ static bool read_published(kprof_memory *memory, const published *words, layout 
         .lines = (uint16_t)code[4],
         .first_line = (uint16_t)code[5],
         .instructions = (uint16_t)code[9],
-        .version = NONE,
         .type = (uint16_t)at[words->object + 1],
         .bytes_length = (uint16_t)bytes[1],
         .bytes = (uint16_t)bytes[2],
@@ -126,8 +130,6 @@ static void find_layout(kprof_memory *memory)
     else if (!read_published(memory, &publications[python.minor - FIRST_PUBLISHED], &python.at))
         snprintf(python.reason, sizeof python.reason,
                  "this build of Python 3.%d does not publish where its frames are as others do", python.minor);
-    if (python.minor == FIRST_PUBLISHED)
-        python.at.version = PYTHON_3_13;
     const layout *at = &python.at;
     const size_t ends[] = {at->previous + sizeof(uintptr_t), at->executable + sizeof(uintptr_t),
                            at->next + bytes_of_next(), at->owner == NONE ? 0 : at->owner + 1u};
@@ -140,6 +142,33 @@ static void find_layout(kprof_memory *memory)
     if (!fits && !python.reason[0])
         snprintf(python.reason, sizeof python.reason, "the frames of this build of Python 3.%d are larger than others",
                  python.minor);
+}
+
+static size_t bucket_of(uintptr_t code)
+{
+    return (size_t)(code * UINT64_C(0x9e3779b97f4a7c15) >> 32) % BUCKETS;
+}
+
+static void note_freed(void *code)
+{
+    atomic_fetch_add(&python.freed[bucket_of((uintptr_t)code)], 1);
+    python.next_dealloc(code);
+}
+
+/* Code objects have no version in most Pythons, and a new one may lie where an old one was, with texts where those of
+ * the old one were. So kprof stands before what frees them. */
+static void watch_code(void *type)
+{
+    python.dealloc = (void (*_Atomic *)(void *))((char *)type + BYTES_TO_DEALLOC);
+    python.next_dealloc = atomic_load(python.dealloc);
+    atomic_store(python.dealloc, note_freed);
+}
+
+uint64_t kprof_python_freed(uintptr_t code)
+{
+    static atomic_uint_fast64_t unknown = UINT64_C(1) << 63; /* somebody has taken kprof's function out */
+    return atomic_load(python.dealloc) == note_freed ? atomic_load(&python.freed[bucket_of(code)])
+                                                     : atomic_fetch_add(&unknown, 1);
 }
 
 /* Needs the mutex. */
@@ -167,6 +196,8 @@ static void look_for_python(kprof_memory *memory)
                  python.minor);
     else
         find_layout(memory);
+    if (!python.reason[0])
+        watch_code(type);
     atomic_store(&python.settled, true);
 }
 
@@ -194,34 +225,25 @@ static uintptr_t innermost(kprof_memory *memory, uintptr_t state)
     return frame;
 }
 
-static uint32_t hash_name(kprof_memory *memory, uintptr_t name)
-{
-    uint64_t start[8], hash = 0;
-    if (kprof_memory_read(memory, name + python.at.length, start, sizeof start))
-        for (size_t i = 0; i < COUNT_OF(start); i++)
-            hash = (hash ^ start[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(hash >> 32);
-}
+/* The members of a code object. */
+typedef struct code_object {
+    uintptr_t file, name, lines;
+    uint32_t first_line;
+} code_object;
 
-static bool read_code(kprof_memory *memory, uintptr_t address, kprof_python_code *out)
+static bool read_code(kprof_memory *memory, uintptr_t address, code_object *out)
 {
-    unsigned char code[BYTES_OF_CODE];
+    unsigned char bytes[BYTES_OF_CODE];
     const layout *at = &python.at;
     uintptr_t type;
-    if (!kprof_memory_read(memory, address, code, sizeof code))
+    if (!kprof_memory_read(memory, address, bytes, sizeof bytes))
         return false;
-    memcpy(&type, code + at->type, sizeof type);
-    memcpy(&out->file, code + at->file, sizeof out->file);
-    memcpy(&out->name, code + at->name, sizeof out->name);
-    memcpy(&out->lines, code + at->lines, sizeof out->lines);
-    memcpy(&out->first_line, code + at->first_line, sizeof out->first_line);
-    if (type != python.code_type)
-        return false;
-    if (at->version != NONE)
-        memcpy(&out->version, code + at->version, sizeof out->version);
-    else
-        out->version = hash_name(memory, out->name);
-    return true;
+    memcpy(&type, bytes + at->type, sizeof type);
+    memcpy(&out->file, bytes + at->file, sizeof out->file);
+    memcpy(&out->name, bytes + at->name, sizeof out->name);
+    memcpy(&out->lines, bytes + at->lines, sizeof out->lines);
+    memcpy(&out->first_line, bytes + at->first_line, sizeof out->first_line);
+    return type == python.code_type;
 }
 
 /* The members of a frame. */
@@ -260,13 +282,9 @@ void kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python
     frames->count = 0;
     frames->is_cut = false;
     for (int steps = 0; f.previous && !frames->is_cut; steps++) {
-        kprof_python_site *site = &frames->sites[frames->count];
         frames->is_cut = frames->count == frames->most || steps == MOST_STEPS || !read_frame(memory, f.previous, &f);
-        if (frames->is_cut || f.owner >= THEIRS || !read_code(memory, f.executable, &site->code))
-            continue;
-        site->address = f.executable;
-        site->offset = offset_of(&f);
-        frames->count++;
+        if (!frames->is_cut && f.owner < THEIRS)
+            frames->sites[frames->count++] = (kprof_python_site){f.executable, offset_of(&f)};
     }
 }
 
@@ -279,7 +297,6 @@ void kprof_python_walk(kprof_memory *memory, kprof_python_frames *frames)
     if (!is_there || python.reason[0])
         return;
     kprof_python_walk_state(memory, (uintptr_t)python.own_state(), frames);
-    frames->reason = frames->count > 0 ? "" : "the thread runs no Python";
 }
 
 static size_t put_character(uint32_t code, char out[4])
@@ -413,16 +430,18 @@ bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, 
 {
     static uint8_t table[MOST_BYTES_LINES];
     int64_t bytes = 0;
-    if (!read_text(memory, site->code.name, out->function, sizeof out->function) ||
-        !read_text(memory, site->code.file, out->file, sizeof out->file))
-        return false;
+    code_object found;
+    *out->function = *out->file = '\0';
     out->line = 0;
-    const uintptr_t lines = site->code.lines;
-    if (!kprof_memory_read(memory, lines + python.at.bytes_length, &bytes, sizeof bytes) || bytes < 0)
+    if (!read_code(memory, site->address, &found))
+        return false;
+    if (!read_text(memory, found.name, out->function, sizeof out->function) ||
+        !read_text(memory, found.file, out->file, sizeof out->file) ||
+        !kprof_memory_read(memory, found.lines + python.at.bytes_length, &bytes, sizeof bytes) || bytes < 0)
         return true;
     const size_t read = bytes < MOST_BYTES_LINES ? (size_t)bytes : MOST_BYTES_LINES;
-    const line_table found = {python.minor, table, read, site->code.first_line};
-    if (kprof_memory_read(memory, lines + python.at.bytes, table, read))
-        out->line = line_at(&found, site->offset);
+    const line_table lines = {python.minor, table, read, found.first_line};
+    if (kprof_memory_read(memory, found.lines + python.at.bytes, table, read))
+        out->line = line_at(&lines, site->offset);
     return true;
 }

@@ -8,18 +8,10 @@
 #define KPROF_PYTHON_NAME_BYTES 256
 #define KPROF_PYTHON_FILE_BYTES 1024
 
-/* These members tell a code object from another one that is at its address later. */
-typedef struct kprof_python_code {
-    uintptr_t file, name, lines;
-    uint32_t first_line;
-    uint32_t version; /* CPython's number of the code object; without one: a hash of its name */
-} kprof_python_code;
-
 /* The place of a frame. */
 typedef struct kprof_python_site {
-    uintptr_t address; /* of the code object */
+    uintptr_t address; /* of what should be a code object */
     int32_t offset;    /* of the instruction, in bytes */
-    kprof_python_code code;
 } kprof_python_site;
 
 typedef struct kprof_python_text {
@@ -31,12 +23,15 @@ typedef struct kprof_python_frames {
     kprof_python_site *sites; /* [most], of the caller; the innermost first */
     size_t most, count;
     bool is_cut;        /* there are more frames outside of these */
-    const char *reason; /* why there are none; "": there are */
+    const char *reason; /* why they cannot be found; "": they can */
 } kprof_python_frames;
 
 /* Find the frames of the calling thread. */
 void kprof_python_walk(kprof_memory *memory, kprof_python_frames *frames);
 /* Find those of the thread with this state, which is CPython's PyThreadState; without a reason. */
 void kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_frames *frames);
-/* Read the names and the line of a site of this walk. False where they cannot be read. One thread at a time. */
+/* Read the names and the line of a site of this walk, "" and 0 where they cannot be read. False: there is no code
+ * object. One thread at a time. */
 bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, kprof_python_text *out);
+/* Another number than before: what was read of a code object at this address no longer holds. */
+uint64_t kprof_python_freed(uintptr_t code);

@@ -25,8 +25,9 @@ typedef struct table {
 
 /* A frame that is known by where its code is. */
 typedef struct place {
-    kprof_python_site site; /* of native code the return address alone */
-    uint32_t frame;
+    kprof_python_site site; /* of native code the return address, and an offset of -1 */
+    uint64_t stamp;         /* another one: other code may be there by now */
+    uint32_t frame;         /* 0: not known yet */
 } place;
 
 /* A frame by what it says. */
@@ -43,12 +44,14 @@ typedef struct known_stack {
     bool is_cut;
 } known_stack;
 
-/* The findings of one walk. */
+/* What a thread's walks need, and the findings of the last one. */
 typedef struct walk {
+    kprof_memory *memory;
+    kprof_unwind_rules rules;
     kprof_python_site sites[KPROF_STACK_FRAMES_MAX];
     uintptr_t addresses[KPROF_STACK_FRAMES_MAX];
+    size_t python_count, native_count;
     uint32_t frames[2 * KPROF_STACK_FRAMES_MAX];
-    kprof_memory *memory;
 } walk;
 
 static struct all_stacks {
@@ -106,11 +109,8 @@ static uint32_t search(const table *t, uint32_t hash, size_t *at)
     return t->slots[*at].number;
 }
 
-/* Have twice the slots, once half are taken. */
-static bool make_slots(table *t)
+static bool grow(table *t)
 {
-    if (2 * (t->count + 1) <= t->size)
-        return true;
     table grown = {.size = t->size ? 2 * t->size : 1024, .count = t->count};
     grown.slots = calloc(grown.size, sizeof *grown.slots);
     for (size_t i = 0; i < t->size && grown.slots; i++) {
@@ -125,6 +125,12 @@ static bool make_slots(table *t)
     free(t->slots);
     *t = grown;
     return true;
+}
+
+/* Have twice the slots, once half are taken. */
+static bool make_slots(table *t)
+{
+    return 2 * (t->count + 1) <= t->size || grow(t);
 }
 
 /* Number the item that has just been appended, in the slot where a search for it has ended. */
@@ -153,13 +159,13 @@ static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *ho
     const size_t name_bytes = strlen(frame->function) + 1, file_bytes = strlen(frame->file) + 1;
     const uint64_t of_name = kprof_hash(KPROF_HASH_START, frame->function, name_bytes);
     const uint32_t hash = mix(kprof_hash(of_name, frame->file, file_bytes) + frame->place * 31 + frame->is_native);
-    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t))
+    if (!make_slots(t))
         return 0;
     size_t at = hash;
     for (uint32_t number; (number = search(t, hash, &at)); at++)
         if (is_same_frame(&all.frames[number - 1], frame))
             return number;
-    known_frame *added = KPROF_APPEND(all.frames, t->count);
+    known_frame *added = t->count < KPROF_FRAMES_MAX ? KPROF_APPEND(all.frames, t->count) : NULL;
     char *texts = added ? malloc(name_bytes + file_bytes) : NULL;
     if (!texts)
         return 0;
@@ -171,56 +177,49 @@ static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *ho
     return frame->number;
 }
 
-static bool is_same_code(const kprof_python_code *a, const kprof_python_code *b)
-{
-    return a->file == b->file && a->name == b->name && a->lines == b->lines && a->first_line == b->first_line &&
-           a->version == b->version;
-}
-
-/* The place of a site, new or not; NULL where there is no room. Another code object may have been there before. */
-static place *find_place(const kprof_python_site *site)
+/* The place of a site, new or not; NULL where there is no room. */
+static place *find_place(kprof_python_site site, uint64_t stamp)
 {
     table *t = &all.place_table;
-    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t))
-        return NULL;
-    const uint32_t hash = mix(site->address * 31 + (uint32_t)site->offset);
+    const uint32_t hash = mix(site.address * 31 + (uint32_t)site.offset);
     size_t at = hash;
+    if (!make_slots(t))
+        return NULL;
     for (uint32_t number; (number = search(t, hash, &at)); at++) {
         place *known = &all.places[number - 1];
-        if (known->site.address == site->address && known->site.offset == site->offset) {
-            if (!is_same_code(&known->site.code, &site->code))
-                *known = (place){*site, 0};
+        if (known->site.address == site.address && known->site.offset == site.offset) {
+            if (known->stamp != stamp)
+                *known = (place){site, stamp, 0};
             return known;
         }
     }
-    place *added = KPROF_APPEND(all.places, t->count);
+    place *added = t->count < KPROF_FRAMES_MAX ? KPROF_APPEND(all.places, t->count) : NULL;
     if (!added)
         return NULL;
-    *added = (place){*site, 0};
+    *added = (place){site, stamp, 0};
     (void)number_next(t, hash, at);
     return added;
 }
 
-static uint32_t python_frame(kprof_memory *memory, const kprof_python_site *site, const kprof_stack_hooks *hooks)
+/* The number of the frame; 0: there is no room. False: there is none, since no code is there. */
+static bool python_frame(kprof_memory *memory, const kprof_python_site *site, const kprof_stack_hooks *hooks,
+                         uint32_t *number)
 {
     static kprof_python_text text;
-    place *found = find_place(site);
-    if (!found)
-        return 0;
-    if (found->frame == 0) {
-        kprof_stack_frame frame = {.function = text.function, .file = text.file};
+    place *found = find_place(*site, kprof_python_freed(site->address));
+    if (found && found->frame == 0) {
         if (!kprof_python_describe(memory, site, &text))
-            text.function[0] = text.file[0] = '\0', text.line = 0;
-        frame.place = text.line;
+            return false;
+        kprof_stack_frame frame = {.function = text.function, .file = text.file, .place = text.line};
         found->frame = find_frame(&frame, hooks);
     }
-    return found->frame;
+    *number = found ? found->frame : 0;
+    return true;
 }
 
-static uint32_t native_frame(uintptr_t address, const kprof_stack_hooks *hooks)
+static uint32_t native_frame(uintptr_t address, uint64_t modules, const kprof_stack_hooks *hooks)
 {
-    const kprof_python_site site = {.address = address, .offset = -1};
-    place *found = find_place(&site);
+    place *found = find_place((kprof_python_site){.address = address, .offset = -1}, modules);
     if (!found)
         return 0;
     if (found->frame == 0) {
@@ -238,9 +237,9 @@ static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
 {
     table *t = &all.stack_table;
     const size_t bytes = stack->count * sizeof *stack->frames;
-    const uint64_t of_reason = kprof_hash(KPROF_HASH_START, stack->reason, strlen(stack->reason));
-    const uint32_t hash = mix(kprof_hash(of_reason + stack->is_cut, stack->frames, bytes));
-    if (t->count >= KPROF_STACKS_MAX || !make_slots(t))
+    const uint32_t of_reason = kprof_crc32c(stack->is_cut, stack->reason, strlen(stack->reason));
+    const uint32_t hash = mix(kprof_crc32c(of_reason, stack->frames, bytes));
+    if (!make_slots(t))
         return 0;
     size_t at = hash;
     for (uint32_t number; (number = search(t, hash, &at)); at++) {
@@ -249,7 +248,7 @@ static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
             memcmp(known->frames, stack->frames, bytes) == 0)
             return number;
     }
-    known_stack *added = KPROF_APPEND(all.stacks, t->count);
+    known_stack *added = t->count < KPROF_STACKS_MAX ? KPROF_APPEND(all.stacks, t->count) : NULL;
     uint32_t *copy = added ? malloc(bytes + 1) : NULL;
     if (!copy)
         return 0;
@@ -260,15 +259,18 @@ static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
     return stack->number;
 }
 
-/* Needs the mutex. */
-static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, const kprof_stack_hooks *hooks)
+/* Number the frames that were found, and then their stack. Needs the mutex. */
+static uint32_t number_of(walk *found, kprof_stack_kinds kinds, kprof_stack *stack, const kprof_stack_hooks *hooks)
 {
-    const size_t count = stack->count;
     bool whole = true;
-    for (size_t i = 0; i < count && whole; i++) {
-        found->frames[i] = i < python_count ? python_frame(found->memory, &found->sites[i], hooks)
-                                            : native_frame(found->addresses[i - python_count], hooks);
-        whole = found->frames[i] != 0;
+    for (size_t i = 0; i < found->python_count && whole; i++)
+        if (python_frame(found->memory, &found->sites[i], hooks, &found->frames[stack->count]))
+            whole = found->frames[stack->count++] != 0;
+    if (kinds & KPROF_STACK_PYTHON && stack->count == 0 && !*stack->reason)
+        stack->reason = "the thread runs no Python";
+    for (size_t i = 0; i < found->native_count && whole; i++) {
+        found->frames[stack->count] = native_frame(found->addresses[i], found->rules.modules, hooks);
+        whole = found->frames[stack->count++] != 0;
     }
     const uint32_t number = whole ? find_stack(stack, hooks) : 0;
     if (number == 0 && !all.is_full) {
@@ -306,15 +308,18 @@ uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hoo
         return 0;
     kprof_python_frames python = {.sites = found->sites, .most = KPROF_STACK_FRAMES_MAX, .reason = ""};
     bool is_native_cut = false;
-    size_t native_count = 0;
+    found->native_count = 0;
     if (kinds & KPROF_STACK_PYTHON) {
         kprof_memory_begin(found->memory);
         kprof_python_walk(found->memory, &python);
     }
-    if (kinds & KPROF_STACK_NATIVE)
-        native_count = kprof_native_walk(found->addresses, KPROF_STACK_FRAMES_MAX, &is_native_cut);
+    if (kinds & KPROF_STACK_NATIVE) {
+        kprof_unwind_begin(&found->rules, kprof_unwind_modules());
+        found->native_count =
+            kprof_native_walk(&found->rules, found->addresses, KPROF_STACK_FRAMES_MAX, &is_native_cut);
+    }
+    found->python_count = python.count;
     kprof_stack stack = {.frames = found->frames, .is_cut = python.is_cut || is_native_cut, .reason = python.reason};
-    stack.count = (uint32_t)(python.count + native_count);
     KPROF_HOLD(all.mutex);
-    return number_of(found, &stack, python.count, hooks);
+    return number_of(found, kinds, &stack, hooks);
 }

@@ -57,6 +57,7 @@ def check_same(library):
 def check_both():
     check_same(free)
     check_same(held)
+    assert free.native_is_as_of_glibc() == 1
 
 
 class Module:
@@ -130,6 +131,18 @@ def check_code_that_comes_and_goes():
         frames = scope["found"][0]
         assert frames[1] == ("python", name, "made.py", number % 7 + 2), (number, frames[1])
         scope.clear()
+
+
+def check_code_that_differs_in_lines_alone():
+    """What is new may lie where what is gone lay, with its name, and with its table of lines at the same address."""
+    tables = "co_linetable" if sys.version_info >= (3, 10) else "co_lnotab"
+    codes = [compile("x = 1\n" + "\n" * lines + "found = stack()", "made.py", "exec")
+             for lines in range(7)]
+    for number in range(300):
+        scope = {"stack": stack}
+        exec(codes[0].replace(**{tables: bytes(bytearray(getattr(codes[number % 7], tables)))}), scope)
+        frames = scope["found"][0]
+        assert frames[1] == ("python", "<module>", "made.py", number % 7 + 2), (number, frames[1])
 
 
 def check_names():
@@ -237,6 +250,7 @@ check_generators()
 check_exceptions()
 check_places()
 check_code_that_comes_and_goes()
+check_code_that_differs_in_lines_alone()
 check_names()
 check_depth()
 check_threads()

@@ -1,10 +1,12 @@
 /* Loaded into a real Python with ctypes: takes the call stack of the calling thread as a launch would, and hands it
  * over as text, or says how long it took. */
 #include "callstack/memory.h"
+#include "callstack/native.h"
 #include "callstack/python.h"
 #include "callstack/stacks.h"
 #include "core/strbuf.h"
 
+#include <execinfo.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@ SHOWN double cost_us(int kinds, int repeats);
 SHOWN int taken_stacks(void);
 SHOWN int taken_frames(void);
 SHOWN const char *take_in_c_thread(int kinds);
+SHOWN int native_is_as_of_glibc(void);
 SHOWN int walk_is_harmless(void *state, size_t bytes, unsigned seed);
 
 static void keep_frame(const kprof_stack_frame *frame)
@@ -81,10 +84,30 @@ static double processor_us(void)
 
 double cost_us(int kinds, int repeats)
 {
+    kprof_stacks_prepare(kinds);
     const double start = processor_us();
     for (int i = 0; i < repeats; i++)
         (void)kprof_stacks_take(kinds, &hooks);
     return (processor_us() - start) / repeats;
+}
+
+/* Outside of this module, which both begin in. */
+int native_is_as_of_glibc(void)
+{
+    static __thread kprof_unwind_rules rules;
+    uintptr_t found[KPROF_STACK_FRAMES_MAX];
+    void *wanted[2 * KPROF_STACK_FRAMES_MAX];
+    bool is_cut;
+    kprof_stacks_prepare(KPROF_STACK_NATIVE);
+    kprof_unwind_begin(&rules, kprof_unwind_modules());
+    const size_t count = kprof_native_walk(&rules, found, KPROF_STACK_FRAMES_MAX, &is_cut);
+    const int got = backtrace(wanted, 2 * KPROF_STACK_FRAMES_MAX);
+    int first = 0;
+    while (first < got && (uintptr_t)wanted[first] != found[0])
+        first++;
+    const size_t left = (size_t)(got - first);
+    return left > 0 && count == (is_cut ? KPROF_STACK_FRAMES_MAX : left) &&
+           memcmp(found, wanted + first, count * sizeof *found) == 0;
 }
 
 int taken_stacks(void)
@@ -138,8 +161,7 @@ int walk_is_harmless(void *state, size_t bytes, unsigned seed)
     kprof_python_walk_state(memory, (uintptr_t)state, &found);
     for (size_t i = 0; i < found.count; i++)
         (void)kprof_python_describe(memory, &sites[i], &text);
-    const kprof_python_site wild = {.address = words[1],
-                                    .code = {.file = words[2], .name = words[3], .lines = words[4], .first_line = 1}};
+    const kprof_python_site wild = {.address = words[1]};
     (void)kprof_python_describe(memory, &wild, &text);
     return found.count <= KPROF_STACK_FRAMES_MAX;
 }
