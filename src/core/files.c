@@ -2,6 +2,7 @@
 #include "core/files.h"
 
 #include "core/log.h"
+#include "core/signals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -34,6 +35,8 @@ void kprof_closedir_at(DIR *const *folder)
 size_t kprof_write_all(int fd, const void *data, size_t size)
 {
     size_t done = 0;
+    kprof_write_guard guard;
+    kprof_write_guard_begin(&guard);
     while (done < size) {
         const ssize_t written = write(fd, (const char *)data + done, size - done);
         if (written == 0)
@@ -43,6 +46,7 @@ size_t kprof_write_all(int fd, const void *data, size_t size)
         else if (written == 0 || errno != EINTR)
             break;
     }
+    kprof_write_guard_end(&guard);
     return done;
 }
 

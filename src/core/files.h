@@ -18,7 +18,8 @@ void kprof_close_at(const int *fd);
 void kprof_fclose_at(FILE *const *file);
 void kprof_closedir_at(DIR *const *folder);
 
-/* Write `size` bytes. Return how many were written; errno says why these are fewer. Async-signal-safe. */
+/* Write `size` bytes. Return how many were written; errno, and no signal, says why these are fewer. Async-signal-safe.
+ */
 size_t kprof_write_all(int fd, const void *data, size_t size);
 /* How long a file of this process may become (ulimit -f); UINT64_MAX: there is no limit. A write beyond it raises
  * SIGXFSZ, which would kill a program that kprof is in. */

@@ -2,6 +2,7 @@
  * touched, and what could steer a terminal (kernel names come from outside) never reaches one. */
 #include "core/log.h"
 #include "core/clean.h"
+#include "core/signals.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -26,7 +27,10 @@ static void write_stderr(void *user, kprof_log_level level, const char *message)
     if (level == KPROF_LOG_ERROR)
         atomic_store(&has_failed, true);
     const char *prefix = level == KPROF_LOG_ERROR ? "error: " : level == KPROF_LOG_WARNING ? "warning: " : "";
+    kprof_write_guard guard;
+    kprof_write_guard_begin(&guard);
     fprintf(stderr, "kprof: %s%s\n", prefix, message);
+    kprof_write_guard_end(&guard);
 }
 
 kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user)

@@ -38,7 +38,7 @@ static void publish(uint64_t signals)
     KPROF_AUTO_CLOSE int folder = open_folder(name, sizeof name);
     KPROF_AUTO_CLOSE int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_WRONLY | O_CREAT, &reason) : -1;
     if (fd >= 0)
-        (void)!pwrite(fd, &signals, sizeof signals, 0);
+        (void)!kprof_write_at(fd, &signals, sizeof signals, 0);
 }
 
 void kprof_ending_before_exec(void)

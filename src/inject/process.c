@@ -7,10 +7,12 @@
 #include "core/folder.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/signals.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,6 +25,18 @@
 
 static __thread char last_error[1024]; /* kept for the message that says why profiling stopped */
 
+/* Not through stderr, whose lock an interrupted thread may have. */
+static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...)
+{
+    kprof_write_guard guard;
+    va_list args;
+    va_start(args, format);
+    kprof_write_guard_begin(&guard);
+    vdprintf(STDERR_FILENO, format, args);
+    kprof_write_guard_end(&guard);
+    va_end(args);
+}
+
 static void write_message(kprof_log_level level, kprof_status status, const char *text)
 {
     kprof_record record = {.type = KPROF_RECORD_MESSAGE};
@@ -30,7 +44,7 @@ static void write_message(kprof_log_level level, kprof_status status, const char
     if (kprof_engine.process.spool && kprof_spool_write(kprof_engine.process.spool, &record) == KPROF_OK)
         return;
     if (level == KPROF_LOG_ERROR)
-        dprintf(STDERR_FILENO, "kprof: error: %s\n", text);
+        tell("kprof: error: %s\n", text);
 }
 
 void kprof_process_take_message(void *user, kprof_log_level level, const char *text)
@@ -101,8 +115,8 @@ void kprof_process_check_owner(void)
         snprintf(text, sizeof text, "kprof has ended before process %d, which runs on without profiling",
                  (int)getpid());
         write_message(KPROF_LOG_WARNING, KPROF_OK, text);
-        dprintf(STDERR_FILENO, "kprof: warning: %s; kprof recover %s makes a report of what was measured\n", text,
-                kprof_engine.process.session_dir);
+        tell("kprof: warning: %s; kprof recover %s makes a report of what was measured\n", text,
+             kprof_engine.process.session_dir);
     }
     kprof_spool_writer_stop(process->spool);
 }

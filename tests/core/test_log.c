@@ -1,13 +1,19 @@
 /* Messages: one line, one call of the sink, levels respected, errno kept, usable from many threads. */
+#include "core/files.h"
 #include "core/log.h"
 #include "log_capture.h"
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef __has_feature
@@ -32,6 +38,55 @@ TEST(fail_logs_and_returns_its_status)
     assert_int_equal(log.count, 1);
     assert_int_equal(log.level, KPROF_LOG_ERROR);
     assert_string_equal(log.last, "--set: ful is not known");
+}
+
+static bool is_pending(int number)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, number) == 1;
+}
+
+/* Writes that fail, in a program with the default actions. Gives its exit status. */
+static int fail_to_write(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512], text[8] = "message";
+    int ends[2];
+    sigset_t pipe_alone;
+    const struct rlimit four = {4, 4};
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    snprintf(path, sizeof path, "%s/kprof-test-log-%d", folder ? folder : "/tmp", (int)getpid());
+    int file = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    if (pipe(ends) != 0 || file < 0 || unlink(path) != 0 || close(ends[0]) != 0 || setrlimit(RLIMIT_FSIZE, &four) != 0)
+        return 2;
+    if (kprof_write_all(ends[1], text, sizeof text) != 0 || errno != EPIPE)
+        return 3;
+    if (kprof_write_all(file, text, sizeof text) != 4 || errno != EFBIG)
+        return 4;
+    kprof_log_set_sink(NULL, NULL);
+    dup2(file, STDERR_FILENO);
+    kprof_log(KPROF_LOG_ERROR, "to a file that may not grow");
+    dup2(ends[1], STDERR_FILENO);
+    kprof_log(KPROF_LOG_ERROR, "to nobody");
+    sigemptyset(&pipe_alone);
+    sigaddset(&pipe_alone, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &pipe_alone, NULL);
+    raise(SIGPIPE); /* the program's own, which stays */
+    kprof_log(KPROF_LOG_ERROR, "to nobody");
+    return is_pending(SIGPIPE) && !is_pending(SIGXFSZ) ? 0 : 5;
+}
+
+TEST(no_signal_is_raised)
+{
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(fail_to_write());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 TEST(levels_above_the_limit_are_dropped)

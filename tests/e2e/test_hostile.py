@@ -90,6 +90,21 @@ class Places(Case):
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assert_clean()
 
+    def test_a_message_that_nobody_takes(self):
+        """kprof's message about the session does not end a program that writes nothing there itself."""
+        session = self.path("session")
+        os.mkdir(session, 0o755)
+        environment = self.environment({"CUDA_INJECTION64_PATH": INJECTION, "KPROF_SESSION_DIR": session})
+        command = [APP, f"launch={VECTOR_ADD}", "say=ran"]
+        reader, nobody = os.pipe()
+        os.close(reader)
+        full = os.open(self.path("full"), os.O_CREAT | os.O_WRONLY)
+        for stream, limit in ((nobody, None), (full, limit_file_size(9))):
+            run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=stream, text=True,
+                                 preexec_fn=limit, timeout=PATIENCE_S)
+            os.close(stream)
+            self.assertEqual((run.returncode, run.stdout), (0, "ran\n"))
+
     def test_long_names(self):
         """A name for which SQLite has none beside it is refused before the application starts, and others do."""
         for name, fits in (("x" * 230, True), ("x" * 231, False), ("x" * 249, False), ("x" * 300, False),
