@@ -410,8 +410,8 @@ static void choose_lines(const code_loader *load)
 {
     kprof_profiled_instruction *own = load->code->instructions + load->function->first;
     for (size_t i = 0; i < load->function->count; i++) {
-        const kprof_profiled_frame *frames = load->code->frames + own[i].first_frame;
-        const kprof_code_file *kernel = own[i].frame_count > 0 ? frames[own[i].frame_count - 1].file : NULL;
+        const kprof_profiled_frame *frames = own[i].frame_count > 0 ? load->code->frames + own[i].first_frame : NULL;
+        const kprof_code_file *kernel = frames ? frames[own[i].frame_count - 1].file : NULL;
         const size_t found =
             KPROF_FIND(k, own[i].frame_count,
                        (k == 0 || frames[k].line > 0) && /* line 0 is the compiler's own code */
