@@ -4,6 +4,7 @@
 
 #include "report_input.h"
 
+#include <math.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +12,13 @@
 enum { MAX_COLUMNS = 512, MAX_EDITS = 64 };
 
 /* Kinds of edits; below them, one value changes. */
-enum { ALL_ROWS = 250, DELETES = 255 };
+enum { COPIES = 249, ALL_ROWS = 250, DELETES = 255 }; /* COPIES: what the column before has, in all rows */
 
 typedef struct column {
     char *table, *name, *keys; /* keys: the names that tell its rows apart, as SQL */
 } column;
 
-enum { FIXTURES = 3 };
+enum { FIXTURES = 4 };
 static uint8_t *fixtures[FIXTURES];
 static size_t fixture_sizes[FIXTURES];
 static column columns[MAX_COLUMNS];
@@ -37,6 +38,7 @@ void fuzz_set_up(void)
     for (int i = 0; i < 2; i++)
         fixtures[i] = fuzz_read_fixture(i, &fixture_sizes[i]);
     fixtures[2] = fuzz_read_code(&fixture_sizes[2]);
+    fixtures[3] = fuzz_read_trace(&fixture_sizes[3]);
     snprintf(path, sizeof path, "%s", fuzz_path("columns.kprof"));
     fuzz_write_file(path, fixtures[0], fixture_sizes[0]); /* the others have these tables, or fewer */
     FUZZ_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
@@ -51,7 +53,7 @@ void fuzz_set_up(void)
 
 static void bind_value(sqlite3_stmt *statement, fuzz_input *input)
 {
-    static const double numbers[] = {0, -1, 1e308, -1e-308, 9007199254740993.0, 0.5};
+    static const double numbers[] = {0, -1, 1e308, -1e-308, 9007199254740993.0, 0.5, INFINITY, -INFINITY};
     static const int64_t integers[] = {INT64_MIN, INT64_MAX, INT32_MAX, UINT32_MAX, 0, -1};
     uint8_t kind = fuzz_take_byte(input), small = fuzz_take_byte(input);
     size_t length = small < input->left ? small : input->left;
@@ -84,17 +86,24 @@ static void apply_edit(sqlite3 *db, fuzz_input *input)
     const column *at = &columns[place % column_count];
     uint8_t row = fuzz_take_byte(input), what = fuzz_take_byte(input);
     const char *form = "UPDATE \"%w\" SET \"%w\"=?1 WHERE (%s) IN (SELECT %s FROM \"%w\" LIMIT %d OFFSET %d)";
+    char *copy = NULL;
+    if (what == COPIES) {
+        const column *from = &columns[(size_t)(at - columns + (ptrdiff_t)column_count - 1) % column_count];
+        copy = sqlite3_mprintf("UPDATE \"%w\" SET \"%w\"=\"%w\"", at->table, at->name,
+                               strcmp(from->table, at->table) == 0 ? from->name : at->name);
+    }
     if (what == DELETES)
         form = "DELETE FROM \"%w\" WHERE \"%w\" IS NOT ?1 AND (%s) IN (SELECT %s FROM \"%w\" LIMIT %d OFFSET %d)";
     int rows = what >= ALL_ROWS ? -1 : 1; /* of all rows at once, so that what refers to one another stays so */
     char *sql = sqlite3_mprintf(form, at->table, at->name, at->keys, at->keys, at->table, rows,
                                 what >= ALL_ROWS ? row % 2 : row);
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK) {
+    if (sqlite3_prepare_v2(db, copy ? copy : sql, -1, &statement, NULL) == SQLITE_OK) {
         bind_value(statement, input);
         (void)sqlite3_step(statement); /* a constraint may refuse it */
     }
     sqlite3_finalize(statement);
     sqlite3_free(sql);
+    sqlite3_free(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

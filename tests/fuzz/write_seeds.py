@@ -85,6 +85,8 @@ def write_values():
         edit = struct.pack("<HBBBB", 13 * i, i % 3, 0, i % 6, i % 5)
         text = struct.pack("<HBBBB", 7 * i, 0, 255 - i % 7, 3, 4) + b"\x1b[m\n"
         write("values", f"{i:02}", struct.pack("<HB", 0x1041 * i & 0xffff, i & 1) + edit + text)
+        trace = struct.pack("<HBBBB", 311 - i, i % 5, 249 + i % 3, 2, i) + edit
+        write("values", f"trace-{i:02}", struct.pack("<HB", 0x1100 * i & 0xffff | 0x100, 3) + trace)
 
 
 def write_code():
