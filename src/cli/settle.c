@@ -644,8 +644,10 @@ static kprof_status settle_trace(kprof_options *options)
                          "passes have the counters. Run kprof trace --pm-sampling, or take --section PmSampling, which "
                          "samples each launch");
     if (is_trace && options->filter.schedule && !options->filter.step && options->profile_from_start != 0)
-        return kprof_fail(KPROF_USAGE, "--schedule counts no launches for a trace: say with --step which NVTX ranges "
-                                       "are steps, or take those of cudaProfilerStart, with --profile-from-start off");
+        return kprof_fail(KPROF_USAGE,
+                          "--schedule %s counts no launches for a trace: say with --step which NVTX ranges "
+                          "are steps, or take those of cudaProfilerStart, with --profile-from-start off",
+                          options->filter.schedule);
     const bool is_timed = options->delay_s + options->duration_s > 0;
     if (is_timed && kprof_option_is_given(options, offsetof(kprof_options, starts_unarmed)))
         return kprof_fail(KPROF_USAGE, "--delay and --duration trace by the clock, and --armed no when kprof ctl says "

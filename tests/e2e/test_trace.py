@@ -1037,7 +1037,7 @@ class Limited(Tracing):
         run = self.kprof("stats", "run.kprof")
         self.assertEqual((run.code, run.out), (0, ""))
         self.assertIn("warning: the trace is empty", run.err)
-        for options, text in ((("--schedule", "1,1,1,1,1"), "--schedule counts no launches for a trace"),
+        for options, text in ((("--schedule", "1,1,1,1,1"), "--schedule 1,1,1,1,1 counts no launches for a trace"),
                               (("--schedule", "1", "--step", "a/"), "it takes five numbers"),
                               (("--nvtx-include", "a["), "--nvtx-include")):
             with self.subTest(text):
