@@ -307,6 +307,9 @@ static kprof_status parse_letters(cursor *at)
         bool is_taken = false;
         if (!other && !row)
             other = kprof_ncu_option_of_letter(*letter);
+        if (letter[1] == '=' && (other ? other->takes_argument : row && kprof_option_takes_argument(row)))
+            return kprof_fail(KPROF_USAGE, "%s: no \"=\" follows a letter; write -%c %s", *at->word, *letter,
+                              letter + 2);
         if (other)
             status = take_other(at, &(other_given){other, row, letter[1] ? letter + 1 : NULL}, &is_taken);
         if (is_taken)

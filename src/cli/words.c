@@ -37,7 +37,7 @@ static kprof_status read_text(const char *path, const char *advice, char **out)
     mode_t mode = 0;
     KPROF_AUTO_FCLOSE FILE *file = open_text(path, &mode);
     *out = kprof_calloc(MOST_BYTES + 1, 1);
-    const bool is_device = S_ISCHR(mode) || S_ISBLK(mode);
+    const bool is_device = (S_ISCHR(mode) || S_ISBLK(mode)) && strcmp(path, "/dev/null") != 0; /* which is empty */
     const size_t size = file && !is_device ? fread(*out, 1, MOST_BYTES + 1, file) : 0;
     if (!file || ferror(file))
         return kprof_fail(errno == ENOMEM ? KPROF_NO_MEMORY : KPROF_USAGE, "reading options from %s: %m%s", path,

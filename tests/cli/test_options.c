@@ -727,6 +727,9 @@ TEST(unknown_options)
     assert_refused("stats r.kprof -Z", "kprof stats --help");
     assert_refused("-Z app", "-Z");
     assert_refused("-set full app", "-set: long options have two dashes; write --set");
+    assert_refused("-k=gemm app", "-k=gemm: no \"=\" follows a letter; write -k gemm");
+    assert_refused("-fo=x app", "-fo=x: no \"=\" follows a letter; write -o x");
+    assert_refused("trace -t=cuda app", "-t=cuda: no \"=\" follows a letter; write -t cuda");
     assert_refused("-page=raw app", "-page: long options have two dashes; write --page");
     assert_refused("-print-gpu-trace app", "-print-gpu-trace: long options have two dashes; write --print-gpu-trace");
     assert_refused("-kernels k app", "-kernels: long options have two dashes; write --kernels");
@@ -778,6 +781,7 @@ TEST(words_of_files)
     assert_refused(line, "/none: No such file or directory; \"-- @FILE\" starts a program whose name begins so");
     snprintf(line, sizeof line, "@%s app", files);
     assert_refused(line, "Is a directory");
+    assert_int_equal(parse("@/dev/null --config-file-path /dev/null app"), KPROF_OK);
     assert_refused("@/dev/zero app", "is no file of options: it is longer than 1 MiB, or no text");
     write_file("open", "--set 'basic");
     snprintf(line, sizeof line, "@%s/open app", files);
