@@ -4,6 +4,7 @@ Usage: pythonX.Y check_python.py WALKER_LIBRARY [cost]
 """
 import ctypes
 import os
+import random
 import sys
 import threading
 import traceback
@@ -99,6 +100,24 @@ def check_generators():
         running.send(None)
     except StopIteration as end:
         assert end.value == 1
+
+
+def check_ways_in_turn():
+    """The same frames at the same addresses, called from other lines, through other functions and in other depths."""
+    def step(ways):
+        if not ways:
+            return check_both()
+        way, rest = ways[0], ways[1:]
+        if way == 0:
+            return step(rest)
+        if way == 1:
+            return sorted([rest], key=lambda rest: step(rest) or 0)
+        if way == 2:
+            return [step(rest) for _ in range(2)]
+        return list(step(rest) for _ in range(2))
+    choose = random.Random(1)
+    for _ in range(200):
+        step([choose.randrange(4) for _ in range(choose.randrange(7))])
 
 
 def check_exceptions():
@@ -229,6 +248,22 @@ def check_damage():
         assert free.walk_is_harmless(ctypes.addressof(memory), 4096, seed) == 1
 
 
+def costs_in_turn(kinds):
+    """Of stacks of 52 different functions, of which the inner ten are others in each of eight turns."""
+    scope = {"costs": [], "take": lambda: scope["costs"].append(free.cost_us(kinds, 1))}
+    for number in range(40):
+        exec(compile("def outer%d():\n    outer%d()" % (number, number + 1), "outer%d.py" % number, "exec"), scope)
+    for turn in range(8):
+        for number in range(10):
+            text = "def inner%d_%d():\n    inner%d_%d()" % (turn, number, turn, number + 1)
+            exec(compile(text, "inner%d_%d.py" % (turn, number), "exec"), scope)
+        scope["inner%d_10" % turn] = scope["take"]
+    for call in range(2000):
+        scope["outer40"] = scope["inner%d_0" % (call % 8)]
+        scope["outer0"]()
+    return sorted(scope["costs"][1000:])[500]
+
+
 def report_cost():
     def at_depth(depth):
         if depth:
@@ -239,6 +274,8 @@ def report_cost():
         costs = at_depth(depth)
         print("%d.%d depth %d: python %.2f, with the GIL %.2f, native %.2f (%d frames), both %.2f us" % (
             sys.version_info[:2] + (depth + 4,) + tuple(costs[:3]) + (len(stack(free, NATIVE)[0]), costs[3])))
+    print("%d.%d 52 different functions in turn: python %.2f, native %.2f, both %.2f us" % (
+        sys.version_info[:2] + tuple(costs_in_turn(kinds) for kinds in (PYTHON, NATIVE, BOTH))))
 
 
 if len(sys.argv) > 2:
@@ -247,6 +284,7 @@ if len(sys.argv) > 2:
 check_both()
 Module()(6)
 check_generators()
+check_ways_in_turn()
 check_exceptions()
 check_places()
 check_code_that_comes_and_goes()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prints what a launch on the simulated machine takes without kprof, with kprof that is not armed (before a start, and
-after a stop), and where a launch is not selected: the best of some runs. The driver and CUPTI are not in it.
+after a stop), and where a launch is not selected, by its name or by its call stack: the best of some runs. The driver
+and CUPTI are not in it.
 Usage: bench_launch.py BUILD [LAUNCHES [RUNS]]"""
 import os
 import subprocess
@@ -20,6 +21,7 @@ ROWS = {
     "not armed, after a stop": ([*RUN, "--armed", "no"], [f"run={KPROF} ctl start", "launch=_Z5scaleIfEvPT_S0_i*9",
                                                           f"run={KPROF} ctl stop", STEP]),
     "not selected": ([*RUN, "-k", "scale"], [STEP, "launch=_Z5scaleIfEvPT_S0_i"]),
+    "not in a function": ([*RUN, "--call-stack-type", "native", "--native-include", "nonesuch"], [STEP]),
 }
 
 
