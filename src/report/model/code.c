@@ -363,7 +363,7 @@ static kprof_status read_instruction(code_loader *load, sqlite3_stmt *row)
 /* The instruction of the function at an offset, among its first `count`; NULL: there is none. */
 static kprof_profiled_instruction *instruction_at(const code_loader *load, size_t count, uint64_t offset)
 {
-    kprof_profiled_instruction *first = load->code->instructions + load->function->first;
+    kprof_profiled_instruction *first = count > 0 ? load->code->instructions + load->function->first : NULL;
     size_t low;
     KPROF_BISECT(low, count, first[middle].offset < offset)
     return low < count && first[low].offset == offset ? &first[low] : NULL;
@@ -472,6 +472,8 @@ static void load_function(code_loader *load, const value_row *rows, size_t count
               "ORDER BY offset",
               id, read_instruction);
     add_missing(load, rows, count);
+    if (load->report->status != KPROF_OK) /* there may be no instruction then */
+        return;
     const bool takes_ptx = code->profiles->takes_ptx;
     if (!takes_ptx || load->report->version >= KPROF_PTX_VERSION)
         read_rows(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, id, read_line);
