@@ -278,8 +278,8 @@ static kprof_status start_application(profile *run)
     run->spools = kprof_spools_new(&run->session, run->report, &run->progress);
     kprof_status status = KPROF_OK;
     if (run->options->starts_unarmed)
-        status =
-            kprof_remote_open(&(kprof_remote_run){&run->session, run->spools, run->options, &run->plans}, &run->remote);
+        status = kprof_remote_open(
+            &(kprof_remote_run){&run->session, run->spools, run->options, &run->plans, run->report_path}, &run->remote);
     KPROF_THEN(status, kprof_child_fork(&spec, &run->child));
     KPROF_THEN(status, save_config(run));
     return KPROF_THEN(status, kprof_child_start(&run->child, run->options->application[0]));

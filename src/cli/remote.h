@@ -17,6 +17,7 @@ typedef struct kprof_remote_run {
     kprof_spools *spools;
     const kprof_options *options;
     const kprof_plans *plans;
+    const char *report_path; /* that the run's own report is to have; NULL: none */
 } kprof_remote_run;
 
 typedef struct kprof_remote kprof_remote;

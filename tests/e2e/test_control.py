@@ -451,7 +451,8 @@ class Control(Case):
         os.mkdir(self.path("folder.kprof"))
         for options, why in ((["-o", "n" * 240], "the name has more than"), (["-f", "-o", "none/x"], "cannot create"),
                              (["-f", "-o", "folder"], "not a regular file"), (["-o", "none/%i"], "cannot create"),
-                             (["-o", "folder"], "exists already")):
+                             (["-o", "folder"], "exists already"), (["-o", "run"], "report of the whole run"),
+                             (["-f", "-o", "folder.kprof/../run"], "report of the whole run")):
             run = self.kprof("ctl", "start", *options)
             self.assertEqual(run.code, 108, run.err)
             self.assertIn(why, run.err)
