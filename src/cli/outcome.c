@@ -415,8 +415,8 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
         kprof_log(
             KPROF_LOG_ERROR,
             "nothing was collected: the application did not initialise CUDA, was started without the variables "
-            "that kprof sets (env -i, sudo, ssh), could not reach kprof's folder in TMPDIR, or ended before the "
-            "injection library was loaded%s%s%s",
+            "that kprof sets (env -i, sudo, ssh, a setuid program), could not reach kprof's folder in TMPDIR, or ended "
+            "before the injection library was loaded%s%s%s",
             options->follow_children ? "" : "; its child processes are left out by --target-processes application-only",
             options->filter.processes.count > 0 ? "; --target-processes-filter leaves processes out, too" : "",
             outcome->is_trace ? "; kprof doctor tells whether this machine can run CUDA" : "");

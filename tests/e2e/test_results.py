@@ -288,6 +288,18 @@ class Nothing(Case):
         self.assert_run(run, 106)
         self.assertIn("did not initialise CUDA", run.err)
 
+    def test_a_program_with_rights_of_its_own(self):
+        """It takes no session from its environment."""
+        if os.geteuid() != 0:
+            self.skipTest("needs another user")
+        shutil.copy(APP, self.path("app"))
+        os.chmod(self.dir, 0o755)
+        os.chown(self.path("app"), 65534, -1)
+        os.chmod(self.path("app"), 0o4755)
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, self.path("app"), f"launch={VECTOR_ADD}")
+        self.assert_run(run, 106)
+        self.assertIn("a setuid program", run.err)
+
     def test_application_in_another_place(self):
         """It has another /tmp, as in a container, and so does not find the session."""
         run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "env", "KPROF_SESSION_DIR=/nowhere", APP,
