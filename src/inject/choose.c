@@ -203,7 +203,8 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
     if (!launch->kernel || !device || is_closed(filter))
         return false;
     bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&
-                   kprof_filter_match_calls(filter) && kprof_nvtx_match(filter) && matches_stack(filter, node);
+                   kprof_filter_match_calls(filter) && (!kprof_filter_needs_nvtx(filter) || kprof_nvtx_match(filter)) &&
+                   matches_stack(filter, node);
     kprof_filter_launch place = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter)) {
         kprof_launch_record record = {.device = place.device, .kernel = place.kernel};
