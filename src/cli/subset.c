@@ -91,6 +91,8 @@ kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset
                                               &(kprof_report_target){*path, mode, NULL, NULL}, &report));
     if (status == KPROF_OK && options->export_path)
         kprof_unfinished_begin(kprof_report_place(report), NULL);
+    if (status == KPROF_OK)
+        kprof_report_keep_only_if_whole(report);
     KPROF_THEN(status, add_all(options, subset, report));
     if (status == KPROF_OK)
         status = kprof_report_close(report);

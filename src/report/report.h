@@ -42,6 +42,8 @@ kprof_status kprof_report_keep_seed(kprof_report *report, const char *path) KPRO
  * `seed`. BAD_REPORT, and nothing is left behind, when the file is no seed or has launches. */
 kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed,
                                    kprof_report **out) KPROF_MUST_CHECK;
+/* The report that is being written is made of other ones: if it cannot be completed, nothing of it is to stay. */
+void kprof_report_keep_only_if_whole(kprof_report *report);
 /* Close a report that is being written, and remove its files. */
 void kprof_report_discard(kprof_report *report);
 /* Remove the files of the report that is being written, if any: the process ends. */

@@ -483,6 +483,22 @@ class Full(CutShort):
             self.assertNotIn("run.kprof", process.stderr)
             self.assertEqual(self.files(), [])
 
+    def test_the_disk_of_a_report_that_is_made_of_others(self):
+        """Nothing stays of it: it can be made again, and the disk is full."""
+        for name in ("a", "b"):
+            self.assert_run(self.profile(["-o", name], [f"launch={VECTOR_ADD}*300"]), 0)
+        inside = [KPROF, *"merge a b -o".split(), os.path.join(self.tmp, "m")]
+        told = ""
+        for size in range(200, 1000, 50):
+            process = subprocess.run(
+                [*self.on_disk_of(f"{size}k"), "sh", "-c", '"$@"; echo $?; ls -A "$TMPDIR"', "sh", *inside],
+                env=self.environment({}), capture_output=True, text=True, cwd=self.dir)
+            self.assertIn(process.stdout, ("108\n", "0\nm.kprof\n"), (size, process.stderr))
+            told += process.stderr
+            if process.stdout == "0\nm.kprof\n":
+                break
+        self.assertIn("database or disk is full: completing the file", told)
+
     def test_a_disk_that_is_nearly_full(self):
         """Nothing was lost when a process just ended there without a word."""
         mounted = self.on_disk_of("260k")

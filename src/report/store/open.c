@@ -529,7 +529,9 @@ kprof_status kprof_report_close(kprof_report *report)
     kprof_status status = report->writable ? complete(report, &copied) : KPROF_OK;
     if (sqlite3_close(report->db) == SQLITE_OK)
         report->db = NULL;
-    if ((status != KPROF_OK || report->broken) && access(kprof_report_place(report), F_OK) == 0)
+    if (status != KPROF_OK && report->only_if_whole)
+        kprof_report_file_remove(kprof_report_place(report));
+    else if ((status != KPROF_OK || report->broken) && access(kprof_report_place(report), F_OK) == 0)
         kprof_log(KPROF_LOG_WARNING, "what was stored before is in %s", kprof_report_place(report));
     if (status == KPROF_OK && report->broken && report->draft) { /* only a complete report replaces another */
         status = KPROF_OUTPUT;
@@ -549,6 +551,11 @@ void kprof_report_abandon(void)
     const char *place = the_new ? the_new : the_draft ? kprof_report_place(the_draft) : NULL;
     if (place)
         kprof_report_file_remove(place);
+}
+
+void kprof_report_keep_only_if_whole(kprof_report *report)
+{
+    report->only_if_whole = true;
 }
 
 void kprof_report_discard(kprof_report *report)

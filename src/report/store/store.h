@@ -117,6 +117,7 @@ struct kprof_report {
     int64_t size_bytes; /* of a report being read, when it was last asked */
     int tables_begun;   /* of kprof_trace_begin_table that have not ended */
     bool broken;        /* writing has failed: row ids that an ingest remembers may have been rolled back */
+    bool only_if_whole; /* it is made of others, which are still there: nothing stays of what cannot be completed */
     int64_t next_launch;
     int64_t told_launch;    /* that kprof_store_find_launch found last */
     bool source_per_launch; /* each launch has a code profile of its own */
