@@ -41,10 +41,10 @@ static kprof_status check_repeated(cursor *at, const kprof_option_row *row, cons
     return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
 }
 
-/* Only numbers below 0 begin with a dash and are arguments. */
+/* Arguments that begin with a dash: numbers below 0, and lists whose first item is "-". */
 static bool looks_like_option(const char *word)
 {
-    return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
+    return word[0] == '-' && word[1] && !strchr("0123456789.,", word[1]);
 }
 
 /* The argument of --complete, which is asked about, may look like an option. */

@@ -162,6 +162,9 @@ class Nsys(Tracing):
         self.assertEqual(int(rows[0]["Start (ns)"]), 6000)
         with open(self.path("out/run_gpukernsum_base.csv"), newline="") as file:
             self.assertEqual([row["Name"] for row in csv.DictReader(file)], ["vectorAdd", "scale"])
+        run = self.kprof("stats", "-r", "cudaapisum,gpukernsum", "-f", "column,csv", "-o", "-,other", "run.kprof")
+        self.assert_run(run, 0)
+        self.assertTrue(os.path.exists(self.path("other_gpukernsum.csv")))
         self.assert_run(self.kprof("stats", "-r", "nvtx_sum", "-o", ".", "run.nsys-rep"), 0)
         self.assertTrue(os.path.exists(self.path("run_nvtx_sum.csv")))
         again = ("stats", "-r", "gputrace", "--format", "csv", "--output", ".", "run")
