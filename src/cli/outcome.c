@@ -286,10 +286,10 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
                   filter->step);
 }
 
-/* List the kernels that were seen; `filters` took none of their launches. */
-static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *filters)
+/* List the kernels that were seen. `why` tells why none of their launches is shown. */
+static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *why)
 {
-    kprof_log(KPROF_LOG_ERROR, "no launch matched%s; %s launched:", *filters ? filters : " the filters",
+    kprof_log(KPROF_LOG_ERROR, "%s; %s launched:", why,
               options->census ? "all runs of the application" : "the application");
     const bool of_ranges = kprof_replay_is_of_ranges(options->replay_choice); /* which are listed as kernels are */
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
@@ -331,6 +331,16 @@ static bool explain_others(const kprof_report_counts *counts, const char *name)
     return true;
 }
 
+/* Why no launch is shown of those that were made. Caller frees. */
+static char *tell_why(const kprof_report_counts *counts, bool is_run, const char *filters)
+{
+    if (is_run || counts->profiled + counts->not_measured > 0)
+        return kprof_strprintf("no launch matched%s", *filters ? filters : " the filters");
+    return kprof_strdup(counts->cut_short > 0 ? "the report has no launch, as its process was cut short before it had "
+                                                "measured any"
+                                              : "the report has no launch, as its run chose none");
+}
+
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report, const char *name)
 {
     const bool is_run = options->command->mask == KPROF_IN(profile); /* its report may have a trace or a census, too */
@@ -350,14 +360,17 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
     if (*text && filters.length == length_of_numbers) {
         kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */
     } else if (kprof_report_seen(report, &kernels, &count) == KPROF_OK) {
-        if (count == 0 && counts.has_untold)
+        KPROF_AUTO_FREE char *why = tell_why(&counts, is_run, text);
+        if (counts.processes == 0 && !is_run)
+            kprof_log(KPROF_LOG_ERROR, "the report is empty: no process of its run has called CUDA");
+        else if (count == 0 && counts.has_untold)
             kprof_log(KPROF_LOG_ERROR, "all kernels that the application launched were " UNTOLD);
         else if (count == 0)
             kprof_log(KPROF_LOG_ERROR, options->starts_unarmed ? "the application launched no kernel between kprof ctl "
                                                                  "start and kprof ctl stop"
                                                                : "the application used CUDA but launched no kernel");
         else
-            list_seen(options, kernels, count, text);
+            list_seen(options, kernels, count, why);
         if (count > 0 && counts.has_untold)
             kprof_log(KPROF_LOG_ERROR, "others were launched " UNTOLD);
         explain_nvtx(options, report);

@@ -96,6 +96,8 @@ typedef struct kprof_report_counts {
     uint64_t launches;     /* all launches seen, profiled or not */
     uint64_t profiled;     /* launch rows with values, in a sample, or with nothing that had to be measured */
     uint64_t not_measured; /* launch rows without, which have a reason */
+    size_t processes;      /* that called CUDA */
+    size_t cut_short;      /* of them: what they did last is missing */
     bool has_untold;       /* launches ran that no row stands for, as of graphs that are not profiled by kernel */
     uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, in a sample or between samples */
     uint64_t samples;      /* of those */

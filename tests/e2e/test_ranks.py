@@ -42,6 +42,29 @@ class Ranks(Case):
         rows = self.summary("--csv")
         self.assertEqual((rows["scale"]["sources"], rows["scale"]["launches"]), ("8", "24"))
 
+    def test_ranks_that_die(self):
+        """One before it had measured anything, one before it came to CUDA: merge names them, report tells why."""
+        self.assert_run(self.profile(["-o", "run_0"], [f"launch={SCALE}"]), 0)
+        self.assertEqual(self.profile(["-o", "run_1"], [f"launch={SCALE}*3", "raise=9"], env=BUSY).code, 137)
+        self.assertEqual(self.profile(["-o", "run_2"], ["say=early"]).code, 106)
+        run = self.kprof("merge", *self.ranks(), "-o", "all")
+        self.assert_run(run, 0)
+        self.assertNotIn("run_0.kprof:", run.err)
+        self.assertIn("warning: run_1.kprof: processes cut short: 1; what they did last is missing\n", run.err)
+        self.assertIn("warning: run_2.kprof: no process of its run has called CUDA\n", run.err)
+        for options in ([], ["-k", "other"]):
+            run = self.kprof("report", "run_1.kprof", *options)
+            self.assert_run(run, 106)
+            self.assertRegex(run.err, r"the report has no launch, as its process was cut short .*; the application "
+                             r"launched:\nkprof: error:   \d x scale\n$")
+        run = self.kprof("report", "run_2.kprof")
+        self.assert_run(run, 106)
+        self.assertEqual(run.err, "kprof: error: the report is empty: no process of its run has called CUDA\n")
+        self.assertEqual(self.profile(["-o", "run_3", "-k", "other"], [f"launch={SCALE}"]).code, 106)
+        run = self.kprof("report", "run_3.kprof")
+        self.assert_run(run, 106)
+        self.assertIn("the report has no launch, as its run chose none; the application launched:", run.err)
+
     def test_spread(self):
         """The summary tells how evenly ranks load a kernel, and which one takes longest."""
         for rank, launches in enumerate([3, 5, 4]):

@@ -1,6 +1,8 @@
 /* Merges reports. Small tables go through the model, which checks them, and get new ids; SQLite copies launches and
  * values itself, with ids shifted behind those that are there, so that both are read and written in order. */
 #include "report/model/merge.h"
+#include "core/log.h"
+#include "core/strbuf.h"
 #include "report/model/merge.sql.h"
 #include "report/model/model.h"
 #include "report/store/rows.h"
@@ -369,6 +371,16 @@ static void attach(kprof_merge *merge, const char *path)
     kprof_store_ask(merge->into, "ATTACH ?1 AS source", "s", name);
 }
 
+/* A rank that died, or never came to CUDA, looks like one with little to do. */
+static void tell_what_lacks(const kprof_model *model, const char *path)
+{
+    const size_t cut_short = KPROF_SUM(i, model->process_count, !model->processes[i].ended);
+    if (cut_short > 0)
+        kprof_log(KPROF_LOG_WARNING, "%s: processes cut short: %zu; what they did last is missing", path, cut_short);
+    if (model->process_count == 0)
+        kprof_log(KPROF_LOG_WARNING, "%s: no process of its run has called CUDA", path);
+}
+
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name, const kprof_subset *subset)
 {
     kprof_report *from = NULL;
@@ -390,6 +402,8 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
             attach(merge, path);
             status = copy(merge, &model, from, name);
             KPROF_THEN(status, kprof_store_exec(merge->into, "DETACH source"));
+            if (status == KPROF_OK && !subset)
+                tell_what_lacks(&model, path);
         }
         kprof_model_free(&model);
         merge->report_count++;

@@ -76,6 +76,8 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     count_census(&model, out);
     /* Else kernels tell more, of a killed process; they count ranges, too. */
     const kprof_model_process *processes = model.processes;
+    out->processes = model.process_count;
+    out->cut_short = KPROF_SUM(i, model.process_count, !processes[i].ended);
     const bool have_all_told = KPROF_ALL(i, model.process_count, processes[i].launches >= 0);
     const uint64_t told =
         KPROF_SUM(i, model.process_count, processes[i].launches > 0 ? (uint64_t)processes[i].launches : 0);
