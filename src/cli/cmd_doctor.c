@@ -68,7 +68,7 @@ static char *find_own_program(const kprof_options *options)
     return is_there ? kprof_strbuf_take(&path) : NULL;
 }
 
-static volatile sig_atomic_t interrupted; /* by the signal of this number */
+static volatile sig_atomic_t interrupted; /* the number of the signal that did it */
 
 static void note_signal(int number)
 {
@@ -84,7 +84,7 @@ typedef struct examination {
 
 static kprof_status judge_run(const examination *of, const kprof_child *child, const char *ended, double seconds)
 {
-    static const char *const starts[] = {"kprof: error: ", "kprof: warning: "}; /* how the program ended is one */
+    static const char *const starts[] = {"kprof: error: ", "kprof: warning: "}; /* how the program ended is a warning */
     char text[512] = "";
     kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, "", "measurement-failed"};
     const int code = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
@@ -155,7 +155,7 @@ static kprof_status try_measurement(const examination *of)
     if (!program && !(options->application && options->application[0])) {
         kprof_machine_tell(of->out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
                            "no kernel was measured: this kprof has no program for that");
-        /* A signal ends what is measured first, and then kprof: nothing is to run on or to be left behind. */
+        /* A signal ends the measured program first, then kprof, so that nothing runs on or is left behind. */
     } else if (kprof_signals_follow(note_signal), !mkdtemp(folder)) {
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
     } else {

@@ -246,7 +246,11 @@ static const kprof_listing_column table_columns[] = {
 /* A list for each word in the row of the command. */
 static const struct list_row {
     const char *word;
-    enum { ALONE, OF_CATALOG, OF_CHIPS } kind; /* needs set files; and is made of each chip */
+    enum {
+        ALONE,
+        OF_CATALOG,
+        OF_CHIPS
+    } kind; /* OF_CATALOG: it needs set files; OF_CHIPS: also one list for each chip */
     kprof_status (*list)(const request *of);
     const kprof_listing_column *columns;
     const char *summary, *used_by;

@@ -26,24 +26,24 @@
 
 typedef struct client {
     int fd;             /* -1: there is none */
-    int64_t since_ns;   /* when it came, or its command was given on */
-    int64_t stopped_ns; /* since then no process that is to follow runs; 0: one does */
+    int64_t since_ns;   /* when it came, or when its command was passed on */
+    int64_t stopped_ns; /* since when all processes that are to follow have been stopped; 0: one runs */
     kprof_strbuf words; /* that it has sent so far */
     kprof_strbuf answer;
     kprof_strlist given; /* the words of its command */
     kprof_options options;
     bool is_parsed;  /* `options` */
-    kprof_pids whom; /* its command is about */
+    kprof_pids whom; /* the processes that its command names */
     kprof_pids told; /* those that are to follow */
     kprof_pids lost; /* of these, those that had stopped measuring by themselves */
-    uint32_t turn;   /* of the wish */
+    uint32_t turn;   /* the number of its wish */
 } client;
 
 struct kprof_remote {
     kprof_remote_run run;
     int listener;
     client clients[MOST_CLIENTS];
-    uint32_t turn;    /* of the last wish */
+    uint32_t turn;    /* the number of the last wish */
     int64_t begun_ns; /* of --delay; then of --duration */
     enum { BEFORE_IT, IN_IT, BEHIND_IT } clock;
     kprof_parts parts;
@@ -379,7 +379,7 @@ static void read_command(kprof_remote *remote, client *from)
 
 typedef struct failure {
     long pid;
-    bool is_stopped, is_lost; /* lost: by itself, which an error tells; a warning tells why one was not armed */
+    bool is_stopped, is_lost; /* lost: it stopped measuring by itself, and an error says why */
     char *reason;             /* owned; NULL: none was told */
     kprof_status status;
 } failure;
@@ -437,7 +437,7 @@ static kprof_status finish(kprof_remote *remote, client *from)
                   control.state == KPROF_CONTROL_FAILED;
     }
     if (status != KPROF_OK && strcmp(from->options.argument, "status") == 0)
-        status = KPROF_OK; /* which tells states */
+        status = KPROF_OK; /* it shows what is known all the same */
     else if (status != KPROF_OK)
         (void)fail_storing(status);
     else if (failed > 0 && failed == from->told.count)
@@ -465,7 +465,8 @@ static kprof_status fail_late(long stopped)
                           "process %ld is stopped (by Ctrl-Z, SIGSTOP or a debugger); it follows when it goes on, as "
                           "by kill -CONT %ld",
                           stopped, stopped);
-    return kprof_fail(KPROF_NOT_COLLECTED, "a process still measures after two minutes; it follows when it is done");
+    return kprof_fail(KPROF_NOT_COLLECTED,
+                      "a process is still measuring after two minutes; it follows as soon as it has finished");
 }
 
 static void look_after(kprof_remote *remote, client *from)

@@ -1,4 +1,4 @@
-/* Removes what a command was writing where a signal ends it. */
+/* Removes the file that a command is writing when a signal ends it. */
 #include "cli/unfinished.h"
 #include "core/signals.h"
 #include "core/strbuf.h"

@@ -135,7 +135,8 @@ static size_t window_count(const reader *r)
     return r->windows.length / sizeof(window);
 }
 
-/* Relocation number `i`, with the addend, in the place itself before Hopper; false: it is of no place in the table. */
+/* Relocation number `i` with its addend, which before Hopper stands at the place itself. False: the place is not in the
+ * table. */
 static bool get_relocation(const reader *r, Elf_Data *data, size_t i, GElf_Rela *relocation)
 {
     GElf_Rel plain;

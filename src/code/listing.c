@@ -1,6 +1,6 @@
 /* Reads nvdisasm's listing of code, which is the same in every version: ".text.NAME:" begins a section, "NAME:" is a
- * label, and a line of an instruction is an offset in the section and a text with a semicolon behind it. Newer ones put
- * between text and semicolon which scoreboards it has to do with. */
+ * label. The line of an instruction is its offset in the section, its text and a semicolon. Newer versions put the
+ * scoreboards of the instruction between text and semicolon. */
 #include "code/listing.h"
 
 #include "code/parts.h"

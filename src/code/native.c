@@ -1,5 +1,5 @@
-/* Symbols come from the table of symbols, or where it was stripped from that of dynamic ones, whose names may lack the
- * function; then the function is not known. Lines come from DWARF, where it has a table of addresses. */
+/* Symbols come from the symbol table or, in a stripped file, from the dynamic one. That may not have the function,
+ * which is not known then. Lines come from DWARF, where it has a table of addresses. */
 #include "code/native.h"
 #include "core/strbuf.h"
 
@@ -43,7 +43,7 @@ kprof_native_module *kprof_native_open(const char *path)
     if (!module)
         return NULL;
     (void)elf_version(EV_CURRENT);
-    const bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode); /* to open a device may be an act */
+    const bool is_file = stat(path, &info) == 0 && S_ISREG(info.st_mode); /* opening a device may have an effect */
     module->fd = is_file ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
     if (module->fd >= 0 && fstat(module->fd, &info) == 0 && S_ISREG(info.st_mode))
         module->elf = elf_begin(module->fd, ELF_C_READ, NULL); /* not mapped: the file may become shorter */

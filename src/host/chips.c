@@ -1,4 +1,4 @@
-/* Holds the facts about chips that CUPTI, which tells their names alone, does not. */
+/* Facts about chips: CUPTI tells only their names. */
 #include "host/host.h"
 
 #include "core/log.h"
@@ -171,7 +171,7 @@ kprof_status kprof_chip_check(const char *word, const kprof_strlist *known)
     if (known && kprof_strlist_contains(known, word))
         return KPROF_OK;
     for (size_t i = 0; i < COUNT_OF(table) && !found; i++)
-        found = is_meant(word, &table[i]) ? &table[i] : NULL; /* the oldest of them are as old as each other */
+        found = is_meant(word, &table[i]) ? &table[i] : NULL; /* the oldest ones are equally old */
     if (!found || found->capability >= LEAST_CAPABILITY)
         return known ? refuse_unknown(word, known) : KPROF_OK;
     const bool is_name = strcasecmp(word, found->name) == 0;

@@ -145,7 +145,7 @@ size_t kprof_number_grouped(char *out, double value, kprof_number_style style)
         return isfinite(value) ? kprof_number_general(out, value, SIGNIFICANT_DIGITS) : format_special(out, value);
     int is_whole = size == floor(size);
     unsigned decimals = is_whole && !style.fixed ? 0 : style.decimals <= 6 ? style.decimals : 6;
-    while (decimals > 0 && size * powers[decimals] >= 9e15) /* beyond what a double knows */
+    while (decimals > 0 && size * powers[decimals] >= 9e15) /* a double has no more digits */
         decimals--;
     int64_t scaled = scale(size, decimals);
     const int64_t unit = (int64_t)powers[decimals];

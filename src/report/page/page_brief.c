@@ -92,7 +92,7 @@ static void cut(char *out, size_t most, const char *text, bool is_sentence)
     snprintf(out + head, most + 1 - head, "%s%s", is_cut ? gap : "", is_cut ? text + strlen(text) - tail : "");
 }
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static void warn(brief *to, char *text)
 {
     if (to->warning_count < WARNINGS)
@@ -353,7 +353,7 @@ static kprof_emit_field time_field(const char *key, double time_ns)
     return machine(kprof_field_ns(key, "", round(time_ns)));
 }
 
-/* Lines for people, those that are empty left out. */
+/* Lines for people, without empty ones. */
 enum {
     LINE_LAUNCHES,
     LINE_DURATION,
@@ -429,7 +429,7 @@ static void put_limit(const brief *of, kprof_strbuf *out)
     }
 }
 
-/* The largest, as many as a line takes. */
+/* The largest, as many as fit on a line. */
 static void put_stalls(const brief *of, kprof_strbuf *out)
 {
     KPROF_AUTO(kprof_strbuf) one = KPROF_STRBUF_INIT;
@@ -479,7 +479,7 @@ static void make_lines(const brief *of, brief_lines *out)
     }
 }
 
-/* People see it where it is there. */
+/* People see it only if there is one. */
 static kprof_emit_field line_field(const char *label, const char *line)
 {
     return kprof_field_text("line", label, line && *line ? line : NULL, .role = KPROF_ROLE_PEOPLE);
