@@ -73,10 +73,10 @@ OPTION(CLI, CHOICE, export_format, "to", EXPORT,
                                 {"timeline", KPROF_EXPORT_TIMELINE}, {"parquet", KPROF_EXPORT_PARQUET},
                                 {"folded", KPROF_EXPORT_FOLDED}, {"instructions", KPROF_EXPORT_INSTRUCTIONS},
                                 {"nsys-sqlite", KPROF_EXPORT_NSYS}))
-OPTION(CLI, CHOICE, reads_config, "config-file", RUN | REPORT | LIST,
+OPTION(CLI, CHOICE, reads_config, "config-file", RUN | PLAN | REPORT | LIST,
        "also take options from ncu's file config.ncu-cfg, of this folder or the user (no; as ncu: the user's)",
        .argument = "yes|no", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
-OPTION(CLI, STRING, config_path, "config-file-path", RUN | REPORT | LIST,
+OPTION(CLI, STRING, config_path, "config-file-path", RUN | PLAN | REPORT | LIST,
        "also take options from FILE, which has them as config.ncu-cfg does", .argument = "FILE")
 OPTION(CLI, STRING, import_path, "import", RUN | REPORT, "print an existing report: kprof report FILE.kprof",
        .letter = 'i', .argument = "FILE.kprof")

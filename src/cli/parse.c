@@ -440,9 +440,10 @@ static const char *mode_of(const kprof_options *options)
     if (kprof_option_is_given(options, offsetof(kprof_options, query_mode)) ||
         (options->alias && strcmp(options->alias->name, "query-metrics") == 0))
         return "Query";
-    if (options->alias || command & KPROF_IN(list))
+    const bool plans = command & KPROF_IN(plan) || (options->alias && strcmp(options->alias->name, "plan") == 0);
+    if ((options->alias && !plans) || command & KPROF_IN(list))
         return "List";
-    return command & KPROF_IN(profile) ? "Launch-and-attach" : NULL;
+    return plans || command & KPROF_IN(profile) ? "Launch-and-attach" : NULL;
 }
 
 /* Only the line itself says what the program does. */

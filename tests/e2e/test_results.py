@@ -2570,6 +2570,15 @@ class Plans(Case):
             self.assertIn("did you mean", run.err)
             self.assertIn(meant, run.err)
 
+    def test_options_from_a_file(self):
+        """A plan takes what the run would take."""
+        with open(self.path("mine.cfg"), "w") as file:
+            file.write("[Launch-and-attach]\n--metrics=dram__bytes.sum\n[List]\n--set=full\n")
+        for words in (["plan"], ["--plan"]):
+            run = self.kprof(*words, "--chips", "GH100", "--config-file-path", "mine.cfg", "--csv")
+            self.assert_run(run, 0)
+            self.assertIn('"metrics","",1\n', run.out)
+
     def test_wrong_choices_of_launches_are_said(self):
         """A plan is a line of a run: what the run would refuse is refused before it."""
         for words in (["-k", "regex:("], ["--nvtx-include", "regex:("], ["--schedule", "1;2"],
