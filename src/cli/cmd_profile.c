@@ -691,9 +691,9 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     kprof_status status = kprof_report_begin_run(
         run->options, &run->plans, &(kprof_report_target){plans, KPROF_CREATE_NEW, "default", NULL}, &whole);
     KPROF_THEN(status, kprof_report_close(whole));
-    KPROF_THEN(status, kprof_merge_add(merge, plans, plans, NULL));
+    KPROF_THEN(status, kprof_merge_add(merge, plans, NULL, NULL));
     for (size_t i = 0; i < runs.count && status == KPROF_OK; i++)
-        status = kprof_merge_add(merge, reports->paths.items[i], reports->paths.items[i], NULL);
+        status = kprof_merge_add(merge, reports->paths.items[i], NULL, NULL);
     KPROF_THEN(status, kprof_merge_join_runs(run->report, &runs));
     kprof_merge_free(merge);
     free((void *)runs.greatest);

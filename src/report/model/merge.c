@@ -400,9 +400,9 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
             status = kprof_subset_apply(subset, path, &model);
         if (status == KPROF_OK) {
             attach(merge, path);
-            status = copy(merge, &model, from, name);
+            status = copy(merge, &model, from, name ? name : path);
             KPROF_THEN(status, kprof_store_exec(merge->into, "DETACH source"));
-            if (status == KPROF_OK && !subset)
+            if (status == KPROF_OK && !subset && name)
                 tell_what_lacks(&model, path);
         }
         kprof_model_free(&model);

@@ -7,10 +7,11 @@ typedef struct kprof_merge kprof_merge;
 
 /* Begin to merge into a new report, which is borrowed and notes failures. */
 kprof_merge *kprof_merge_new(kprof_report *into);
-/* Add a finished report, or what of it `subset` takes (NULL: all). It is called `name` in the new one. Its launches
- * follow those that are there; kernels, devices and metrics that are there already are shared. Work and memory do not
- * grow with what was added before. USAGE for a report whose processes are there already; BAD_REPORT for one that is not
- * finished, or with a section that computes a value in another way than one that is there. */
+/* Add a finished report, or what of it `subset` takes (NULL: all). It is called `name` in the new one; NULL: it is of a
+ * run that tells itself what it lacks. Its launches follow those that are there; kernels, devices and metrics that are
+ * there already are shared. Work and memory do not grow with what was added before. USAGE for a report whose processes
+ * are there already; BAD_REPORT for one that is not finished, or with a section that computes a value in another way
+ * than one that is there. */
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name,
                              const kprof_subset *subset) KPROF_MUST_CHECK;
 /* Store what depends on all reports: when the first run began. If there is only one, the new one describes that run. */
