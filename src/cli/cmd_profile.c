@@ -476,7 +476,8 @@ static void dispose(profile *run, bool started)
 }
 
 /* Shapes that have less than this share of the chosen kernels' time are not worth another run of the program. */
-#define LITTLE_TIME 0.01
+#define LITTLE_TIME   0.01
+#define MISSING_SHOWN 3
 
 /* Tell what the run with the census has measured. True when it has measured all that matters. */
 static bool has_measured(const kprof_census_choice *choice)
@@ -741,6 +742,25 @@ static kprof_status run_all_shares(profile *run)
     return status;
 }
 
+/* Programs may do something else each time that they run. */
+static void tell_missing(profile *run)
+{
+    kprof_census_choice now = {0};
+    KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
+    const bool is_known = kprof_report_choose(run->report, &run->options->filter, run->options->top, &now) == KPROF_OK;
+    for (size_t i = 0; i < now.missing.count && i < MISSING_SHOWN; i++) {
+        KPROF_AUTO_FREE char *name = kprof_demangle_name(now.missing.items[i]);
+        kprof_strbuf_printf(&names, "%s%s", i == 0 ? "" : ", ", name ? name : now.missing.items[i]);
+    }
+    if (is_known && now.missing_ns > LITTLE_TIME * now.chosen_ns)
+        kprof_log(KPROF_LOG_WARNING,
+                  "kernels, or grids, blocks and shared memory of them, that took %.3g %% of the chosen kernels' time "
+                  "have no value from the second run either: they did not come, or could not be measured: %s%s",
+                  100 * now.missing_ns / now.chosen_ns, kprof_strbuf_text(&names),
+                  now.missing.count > MISSING_SHOWN ? " and others" : "");
+    KPROF_FREE_LISTS(&now.chosen, &now.missing);
+}
+
 static kprof_status run_application(profile *run)
 {
     kprof_status status = KPROF_OK;
@@ -756,7 +776,10 @@ static kprof_status run_application(profile *run)
     if (status != KPROF_OK || !measures)
         return status;
     end_run(run);
-    return run_once(run);
+    status = run_once(run);
+    if (run->options->census && status == KPROF_OK && run->outcome.collecting == KPROF_OK)
+        tell_missing(run);
+    return status;
 }
 
 static kprof_status profile_application(profile *run)

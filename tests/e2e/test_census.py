@@ -144,6 +144,19 @@ class Census(Case):
                 self.census("-f", "-o", "run", "--metrics", METRIC, *options)
                 self.assertEqual(self.launches(), launches)
 
+    def test_second_run_that_differs(self):
+        """What it lacks is told, with the share of the time."""
+        for again, lacks in ((f"launch={SCALE}", True), ("", False)):
+            script = (f"if [ -e seen-{lacks} ]; then exec {APP} {again or STEPS[1]} launch={SCALE}; fi; "
+                      f": >seen-{lacks}; exec {APP} do=kernel:80 launch={VECTOR_ADD} do=kernel:20 launch={SCALE}")
+            run = self.kprof("--injection-path", INJECTION, "--census", "--top", "2", "--metrics", METRIC, "-f", "-o",
+                             "run", "sh", "-c", script)
+            self.assert_run(run, 0)
+            self.assertIn("2 kernels took 100 % of that time: the application runs once more", run.err)
+            self.assertEqual("that took 80 % of the chosen kernels' time have no value from the second run either: "
+                             "they did not come, or could not be measured: vectorAdd\n" in run.err, lacks, run.err)
+            self.assertEqual("have no value" in run.err, lacks, run.err)
+
     def test_both_runs_print(self):
         run = self.census("--top", "1", "--metrics", METRIC, steps=["say=hello", f"launch={SCALE}"])
         self.assertEqual(run.out.count("hello"), 2)
