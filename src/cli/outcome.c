@@ -331,10 +331,10 @@ static bool explain_others(const kprof_report_counts *counts, const char *name)
     return true;
 }
 
-/* Why no launch is shown of those that were made. Caller frees. */
+/* Why no launch is shown of those that were made. Caller frees. A part that filters leave of a report may be empty. */
 static char *tell_why(const kprof_report_counts *counts, bool is_run, const char *filters)
 {
-    if (is_run || counts->profiled + counts->not_measured > 0)
+    if (is_run || *filters || counts->profiled + counts->not_measured > 0)
         return kprof_strprintf("no launch matched%s", *filters ? filters : " the filters");
     return kprof_strdup(counts->cut_short > 0 ? "the report has no launch, as its process was cut short before it had "
                                                 "measured any"
@@ -361,7 +361,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
         kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */
     } else if (kprof_report_seen(report, &kernels, &count) == KPROF_OK) {
         KPROF_AUTO_FREE char *why = tell_why(&counts, is_run, text);
-        if (counts.processes == 0 && !is_run)
+        if (counts.processes == 0 && !is_run && !*text)
             kprof_log(KPROF_LOG_ERROR, "the report is empty: no process of its run has called CUDA");
         else if (count == 0 && counts.has_untold)
             kprof_log(KPROF_LOG_ERROR, "all kernels that the application launched were " UNTOLD);
