@@ -878,6 +878,10 @@ class Records(Tracing):
         run = self.trace("say=ran")
         self.assertEqual((run.code, run.out), (106, "ran\n"))
         self.assertIn("did not initialise CUDA", run.err)
+        for options in (["stats", "run"], ["export", "run", "--to", "chrome", "-o", "-"]):
+            run = self.kprof(*options)
+            self.assert_run(run, 110)
+            self.assertEqual(run.err, "kprof: error: run.kprof is empty: no process of its run has called CUDA\n")
         self.assertNotIn("--target-processes", run.err)
         run = self.trace(f"processes=1:{SCALE}", options=("--target-processes", "application-only"))
         self.assertEqual(run.code, 106)

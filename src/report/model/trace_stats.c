@@ -191,7 +191,11 @@ bool kprof_trace_is_there(kprof_report *report)
 kprof_status kprof_trace_check(kprof_report *report)
 {
     if (!kprof_trace_is_there(report) && report->status == KPROF_OK)
-        return kprof_fail(KPROF_NOT_COLLECTED, "%s has no trace; kprof trace makes one", report->path);
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          kprof_store_integer(report, "SELECT count(*) FROM process") > 0
+                              ? "%s has no trace; kprof trace makes one"
+                              : "%s is empty: no process of its run has called CUDA",
+                          report->path);
     return kprof_store_check_pages(report);
 }
 
