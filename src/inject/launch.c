@@ -3,6 +3,7 @@
 #include "inject/launch.h"
 
 #include "core/bytes.h"
+#include "core/floats.h"
 #include "core/log.h"
 #include "inject/batch.h"
 #include "inject/batch/span.h"
@@ -258,6 +259,7 @@ static bool closes_batch(const kprof_call *call)
 /* Without --nvtx-include a range goes from one of these calls to the other. */
 static void profiler_called(bool starts)
 {
+    KPROF_OWN_FLOATS();
     kprof_process *process = &kprof_engine.process;
     const bool was_started = !kprof_filter_is_stopped(process->filter);
     kprof_filter_note_profiler(process->filter, starts);
@@ -783,6 +785,7 @@ static void begin_early(void)
 
 static void enter(const kprof_call *call)
 {
+    KPROF_OWN_FLOATS();
     if (thread.own_call)
         return;
     kprof_batch_note_order(call, false);
@@ -877,6 +880,7 @@ static void correct_free_memory(const kprof_call *call)
 /* Only this thread can replay managed memory, unless it is in a signal handler. */
 void kprof_launch_end_by_signal(void)
 {
+    KPROF_OWN_FLOATS();
     const struct timespec pause = {0, SIGNAL_POLL_NS};
     if (!kprof_ending_is_due())
         return;
@@ -891,6 +895,7 @@ void kprof_launch_end_by_signal(void)
 
 static void leave(const kprof_call *call)
 {
+    KPROF_OWN_FLOATS();
     if (thread.own_call)
         return;
     kprof_batch_note_order(call, true);
@@ -943,6 +948,7 @@ static void leave(const kprof_call *call)
 
 static void note_context(void *context)
 {
+    KPROF_OWN_FLOATS();
     kprof_contexts_note(context);
     kprof_recording_note_context(context);
 }
@@ -950,6 +956,7 @@ static void note_context(void *context)
 /* Within the call that ends it, or at the process' end without one. */
 static void context_ending(void *context)
 {
+    KPROF_OWN_FLOATS();
     kprof_launch_state *state = &kprof_the_launches;
     bool own_call = thread.own_call;
     bool in_handler = atomic_load(&state->ended) && kprof_gate_is_own(); /* which exits in the middle of a replay */
@@ -973,6 +980,7 @@ static void context_ending(void *context)
 /* The watching thread does the work: this one, which may hold anything in a signal handler, waits for limited time. */
 void kprof_launch_before(kprof_exec_turn turn)
 {
+    KPROF_OWN_FLOATS();
     static const char *const names[] = {"an exec", "_exit", "a thread"};
     kprof_process *process = &kprof_engine.process;
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */

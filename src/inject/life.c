@@ -2,6 +2,7 @@
 #include "inject/life.h"
 
 #include "core/files.h"
+#include "core/floats.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "core/process_filter.h"
@@ -90,6 +91,7 @@ static void disarm_forked_child(void)
 
 static void at_exit(void)
 {
+    KPROF_OWN_FLOATS();
     kprof_launch_end_by_signal();
     if (atomic_exchange(&kprof_engine.process.ending, true))
         return;
@@ -162,6 +164,7 @@ static kprof_status start(const char *dir)
 
 void kprof_life_begin(const kprof_device_ops *device)
 {
+    KPROF_OWN_FLOATS();
     const char *dir = secure_getenv(KPROF_SESSION_ENV);
     if (!dir || atomic_exchange(&kprof_engine.process.started, true))
         return;

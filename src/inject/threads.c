@@ -1,6 +1,7 @@
 /* Starts threads under kprof's name. It is a file of its own because tests link it with each part that has threads. */
 #include "inject/threads.h"
 
+#include "core/floats.h"
 #include "inject/engine.h"
 
 #include <signal.h>
@@ -26,6 +27,7 @@ void kprof_threads_mark_own(void)
 static void *begin(void *user)
 {
     const kprof_thread_work work = *(kprof_thread_work *)user;
+    KPROF_OWN_FLOATS(); /* it begins with what the application's thread has */
     free(user);
     (void)prctl(PR_SET_NAME, OWN_NAME);
     kprof_threads_mark_own();

@@ -346,6 +346,17 @@ class Behaviour(Case):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*10000"]), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(10000,)])
 
+    def test_floating_point_is_the_programs_own(self):
+        """kprof computes within the program's calls, and with numbers that are none; a program may trap these."""
+        if not can_profile():
+            self.skipTest("no host library")
+        for mode in ("kernel", "multiplex"):
+            steps = ("trapfloats", f"launch={VECTOR_ADD}*20", "settle", "floats", f"launch={SCALE}*3", "floats")
+            run = self.kprof("--injection-path", INJECTION, "--set", "default", "--replay-mode", mode, "-f", "-o",
+                             "run", APP, *steps)
+            self.assert_run(run, 0)
+            self.assertEqual(run.out, 2 * "rounds up: 1, traps: 1, flags: 0\n")
+
 
 class Processes(Case):
     """More of them, one after the other, than kprof may open files."""

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -548,6 +549,23 @@ static void print_actions(const char *unused)
 }
 #pragma GCC diagnostic pop
 
+enum { BAD_FLOATS = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW };
+
+/* As programs compute that are to end at the first number that is none, and round in their own way. */
+static void trap_floats(const char *unused)
+{
+    feclearexcept(FE_ALL_EXCEPT);
+    fesetround(FE_UPWARD);
+    feenableexcept(BAD_FLOATS);
+}
+
+static void print_floats(const char *unused)
+{
+    printf("rounds up: %d, traps: %d, flags: %d\n", fegetround() == FE_UPWARD, fegetexcept() == BAD_FLOATS,
+           fetestexcept(BAD_FLOATS));
+    fflush(stdout);
+}
+
 static void leave_group(const char *unused)
 {
     if (setpgid(0, 0) != 0)
@@ -650,6 +668,8 @@ static const struct {
              {"handle", handle_signals},
              {"actions", print_actions},
              {"ticks", start_ticks},
+             {"trapfloats", trap_floats},
+             {"floats", print_floats},
              {"owngroup", leave_group},
              {"until", launch_until_signal},
              {"liftlimit", lift_limit},
