@@ -265,7 +265,7 @@ static bool identify(const char *path, identity *out)
     return out->name != NULL;
 }
 
-static bool is_same(const char *a, const char *b)
+bool kprof_paths_are_same(const char *a, const char *b)
 {
     identity first, second;
     bool is_known = identify(a, &first), is_other_known = identify(b, &second);
@@ -321,7 +321,7 @@ static kprof_status check_output(const char *shown, const char *path, const kpro
 {
     for (size_t i = 0; path && i < inputs->count; i++) {
         const char *input = inputs->items[i];
-        if (access(input, F_OK) == 0 && is_same(path, input))
+        if (access(input, F_OK) == 0 && kprof_paths_are_same(path, input))
             return kprof_fail(KPROF_USAGE, "%s would overwrite %s, which is to be read; name another file", shown,
                               input);
     }
@@ -342,7 +342,7 @@ static kprof_status check_outputs(const kprof_options *options, const char *log_
     kprof_status status = check_output("--log-file", log_file, inputs, false);
     KPROF_THEN(status, check_output("--html", options->html_path, inputs, false));
     KPROF_THEN(status, check_output("--export", export_path, inputs, !is_export(options)));
-    if (status == KPROF_OK && log_file && export_path && is_same(log_file, export_path))
+    if (status == KPROF_OK && log_file && export_path && kprof_paths_are_same(log_file, export_path))
         status = kprof_fail(KPROF_USAGE, "--log-file %s and --export %s are one file", log_file, export_path);
     /* "kprof report run.kprof >>run.kprof". What an application prints may go wherever its user wants. */
     if (status == KPROF_OK && kprof_command_reads_reports(options->command))

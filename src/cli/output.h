@@ -45,6 +45,9 @@ kprof_route kprof_route_report(const kprof_options *options);
  * the names of files that are no reports first. */
 kprof_status kprof_outputs_check(kprof_options *options) KPROF_MUST_CHECK;
 
+/* Do two paths lead to one regular file, or to one place for a file that does not exist yet? */
+bool kprof_paths_are_same(const char *a, const char *b);
+
 /* Open an output for writing, with flags and the mode of open(2); where it is a pipe that nothing reads yet, say that
  * kprof waits. NULL with errno where it cannot be opened. */
 FILE *kprof_output_open(const char *path, int flags, mode_t mode);

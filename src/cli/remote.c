@@ -2,6 +2,7 @@
  * meanwhile, since one process may wait for another one. Whoever is slow, or writes too much, is dropped. */
 #include "cli/remote.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/parts.h"
 #include "cli/paths.h"
 #include "core/control.h"
@@ -211,27 +212,6 @@ static bool is_trace(const kprof_remote *remote)
     return remote->run.options->command->mask == KPROF_IN(trace);
 }
 
-/* Do two paths name one file, which may not be there yet? */
-static bool is_one_place(const char *path, const char *other)
-{
-    struct stat files[2], folders[2];
-    const char *names[2] = {path, other};
-    bool are_there[2];
-    for (int i = 0; i < 2; i++) {
-        const char *slash = strrchr(names[i], '/');
-        KPROF_AUTO_FREE char *folder =
-            kprof_strprintf("%.*s", slash ? (int)(slash - names[i] + 1) : 1, slash ? names[i] : ".");
-        are_there[i] = stat(names[i], &files[i]) == 0;
-        if (!folder || stat(folder, &folders[i]) != 0)
-            return false;
-        names[i] = slash ? slash + 1 : names[i];
-    }
-    if (are_there[0] || are_there[1])
-        return are_there[0] && are_there[1] && files[0].st_dev == files[1].st_dev && files[0].st_ino == files[1].st_ino;
-    return folders[0].st_dev == folders[1].st_dev && folders[0].st_ino == folders[1].st_ino &&
-           strcmp(names[0], names[1]) == 0;
-}
-
 /* A report that is there must not be missed only when the launches have been measured. */
 static kprof_status check_path(const kprof_remote *remote, const kprof_options *options)
 {
@@ -242,7 +222,7 @@ static kprof_status check_path(const kprof_remote *remote, const kprof_options *
     if (!options->export_path)
         return KPROF_OK;
     kprof_status status = kprof_export_path_expand(options->export_path, &path);
-    if (status == KPROF_OK && remote->run.report_path && is_one_place(path, remote->run.report_path))
+    if (status == KPROF_OK && remote->run.report_path && kprof_paths_are_same(path, remote->run.report_path))
         return kprof_fail(KPROF_OUTPUT, "%s: is to be the report of the whole run; use another name", path);
     return KPROF_THEN(status, kprof_report_check_place(path, options->force_overwrite));
 }
