@@ -2,6 +2,8 @@
  * missing is read with all of its block, and what the walk before used is read by one call as the walk begins. */
 #include "callstack/memory.h"
 
+#include "core/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -44,7 +46,7 @@ void kprof_memory_free(kprof_memory *memory)
 
 static uint16_t *slot_of(kprof_memory *memory, uintptr_t number)
 {
-    size_t i = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SLOTS;
+    size_t i = kprof_hash_number(number) % SLOTS;
     while (memory->slots[i] && memory->blocks[memory->slots[i] - 1].number != number)
         i = (i + 1) % SLOTS;
     return &memory->slots[i];

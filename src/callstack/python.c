@@ -2,6 +2,7 @@
  * version up to 3.12; later versions publish that at the start of _PyRuntime. */
 #include "callstack/python.h"
 
+#include "core/bytes.h"
 #include "core/strbuf.h"
 
 #include <dlfcn.h>
@@ -144,14 +145,14 @@ static void find_layout(kprof_memory *memory)
                  python.minor);
 }
 
-static size_t bucket_of(uintptr_t code)
+static atomic_uint_fast64_t *count_of(uintptr_t code)
 {
-    return (size_t)(code * UINT64_C(0x9e3779b97f4a7c15) >> 32) % BUCKETS;
+    return &python.freed[kprof_hash_number(code) % BUCKETS];
 }
 
 static void note_freed(void *code)
 {
-    atomic_fetch_add(&python.freed[bucket_of((uintptr_t)code)], 1);
+    atomic_fetch_add(count_of((uintptr_t)code), 1);
     python.next_dealloc(code);
 }
 
@@ -167,8 +168,7 @@ static void watch_code(void *type)
 uint64_t kprof_python_freed(uintptr_t code)
 {
     static atomic_uint_fast64_t unknown = UINT64_C(1) << 63; /* somebody has taken kprof's function out */
-    return atomic_load(python.dealloc) == note_freed ? atomic_load(&python.freed[bucket_of(code)])
-                                                     : atomic_fetch_add(&unknown, 1);
+    return atomic_load(python.dealloc) == note_freed ? atomic_load(count_of(code)) : atomic_fetch_add(&unknown, 1);
 }
 
 /* Needs the mutex. */

@@ -307,7 +307,7 @@ static kprof_unwind_rule compute_rule(uintptr_t address)
 
 static const kprof_unwind_rule *find_rule(kprof_unwind_rules *rules, uintptr_t address)
 {
-    kprof_unwind_rule *set = rules->sets[(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % KPROF_UNWIND_SETS];
+    kprof_unwind_rule *set = rules->sets[kprof_hash_number(address) % KPROF_UNWIND_SETS];
     for (size_t i = 0; i < KPROF_UNWIND_WAYS; i++)
         if (set[i].address == address)
             return &set[i];

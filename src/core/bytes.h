@@ -52,3 +52,9 @@ uint32_t kprof_crc32c_by_table(uint32_t crc, const void *data, size_t size);
 /* FNV-1a, 64 bits, of `data`, continuing from `hash` (KPROF_HASH_START to begin): tells accidents, not attacks. */
 #define KPROF_HASH_START UINT64_C(0xcbf29ce484222325)
 uint64_t kprof_hash(uint64_t hash, const void *data, size_t size);
+/* Return a hash of one number, such as an address. Multiplying spreads it as Fibonacci hashing does (Knuth, The Art of
+ * Computer Programming, 6.4). */
+static inline uint32_t kprof_hash_number(uint64_t number)
+{
+    return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}

@@ -1,6 +1,7 @@
 /* Numbers are kept with how often they occur: times come in steps, so that millions have few values. */
 #include "report/model/trace_functions.h"
 
+#include "core/bytes.h"
 #include "core/regex.h"
 #include "report/model/timeline.h"
 #include "report/store/store.h"
@@ -13,7 +14,7 @@ static kprof_spread_value *place_of(const kprof_spread *of, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    size_t i = (size_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (of->capacity - 1);
+    size_t i = kprof_hash_number(bits) & (of->capacity - 1);
     while (of->items[i].count > 0 && of->items[i].value != value)
         i = (i + 1) & (of->capacity - 1);
     return &of->items[i];
