@@ -785,9 +785,9 @@ static void begin_early(void)
 
 static void enter(const kprof_call *call)
 {
-    KPROF_OWN_FLOATS();
     if (thread.own_call)
         return;
+    KPROF_OWN_FLOATS();
     kprof_batch_note_order(call, false);
     if (thread.alone) { /* a call that a launch itself makes is part of it */
         thread.nested += call->callback_id == thread.callback;
@@ -895,9 +895,9 @@ void kprof_launch_end_by_signal(void)
 
 static void leave(const kprof_call *call)
 {
-    KPROF_OWN_FLOATS();
     if (thread.own_call)
         return;
+    KPROF_OWN_FLOATS();
     kprof_batch_note_order(call, true);
     if (thread.alone && call->callback_id != thread.callback)
         return;
