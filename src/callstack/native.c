@@ -1,6 +1,6 @@
-/* Where unwind.c does not know the way, glibc unwinds. A library for that would bring functions with the names of those
- * into the application that exceptions need, which might then run through them. ELF files are read piece by piece: a
- * mapped file that somebody shortens meanwhile would end the program. */
+/* unwind.c finds the callers; glibc does where the tables have what unwind.c does not know. No library for unwinding is
+ * linked: it would bring functions of its own by the names that the application's exceptions call. ELF files are read
+ * piece by piece: a mapped file that somebody shortens meanwhile would end the program. */
 #include "callstack/native.h"
 
 #include "core/files.h"

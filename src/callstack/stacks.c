@@ -44,7 +44,7 @@ typedef struct known_stack {
     bool is_cut;
 } known_stack;
 
-/* What a thread's walks need, and the findings of the last one. */
+/* Each thread has one: its walks use it, and it holds what the last of them found. */
 typedef struct walk {
     kprof_memory *memory;
     kprof_unwind_rules rules;

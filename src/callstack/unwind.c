@@ -35,8 +35,8 @@ enum {
     GNU_ARGS_SIZE = 0x2e
 };
 
-/* Where something is: at an offset from the frame's stack pointer, from its frame pointer, from the caller's stack
- * pointer, or in the word that the frame pointer leads to. */
+/* A place is counted from the frame's stack pointer, from its frame pointer, from the caller's stack pointer, or from
+ * the word that the frame pointer leads to. */
 enum { UNKNOWN, FROM_STACK, FROM_FRAME, FROM_CALLER, WORD_FROM_FRAME, UNCHANGED, NOWHERE };
 
 typedef struct place {
@@ -44,12 +44,12 @@ typedef struct place {
     int64_t offset;
 } place;
 
-/* What the tables say of an instruction. */
+/* The tables have such a row for each instruction. */
 typedef struct row {
     place stack, frame, address; /* the caller's stack and frame pointers, and the return address */
 } row;
 
-/* What the entries of many functions share. */
+/* The entries of many functions share this. */
 typedef struct common {
     uint64_t code_factor;
     int64_t data_factor;
@@ -58,7 +58,8 @@ typedef struct common {
     row first;
 } common;
 
-/* Of libgcc's unwind-dw2-fde.h, which is not installed; exception handling needs both, so they stay as they are. */
+/* libgcc's unwind-dw2-fde.h declares this and the function, and is not installed. Neither changes, since exceptions
+ * need both. */
 typedef struct bases {
     void *text, *data, *function;
 } bases;

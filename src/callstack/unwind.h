@@ -16,7 +16,7 @@ typedef struct kprof_unwind_rule {
     uint8_t stack, frame; /* what the offsets count from, and more: unwind.c */
 } kprof_unwind_rule;
 
-/* Of one thread; begins as zeros. */
+/* Each thread has its own rules, which begin as zeros. */
 typedef struct kprof_unwind_rules {
     uint64_t modules;
     kprof_unwind_rule sets[KPROF_UNWIND_SETS][KPROF_UNWIND_WAYS]; /* the latest at the front */

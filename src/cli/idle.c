@@ -13,8 +13,8 @@
 #define CHOOSING_LAUNCHES ""
 
 typedef struct idle_row {
-    /* Of options, between "|", or how several begin, with a dash at its end; or CHOOSING_LAUNCHES. Behind "=" they are
-     * told of the values, too, that they have where they are not given. */
+    /* Names options, with "|" between them, or says how several begin, with a dash at its end; or CHOOSING_LAUNCHES.
+     * kprof warns of an option with its default value only if the names begin with "=". */
     const char *names;
     bool is_idle;
     const char *why;

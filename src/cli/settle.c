@@ -487,7 +487,7 @@ static bool has_sections_of_ncu(const char *path)
     return has;
 }
 
-/* Whose sections a folder has. */
+/* A folder can have sections of ncu and of kprof. */
 typedef struct section_owners {
     bool ncu, kprof;
 } section_owners;
