@@ -165,8 +165,10 @@ bool kprof_batch_close_idle(const char *why)
 {
     kprof_batch_state *state = &kprof_the_batch.state;
     if (kprof_state_is_open(state) && !kprof_engine.device->target_capturing() &&
-        kprof_wait_is_idle(kprof_wait_at_most(state->context->context, 0)))
+        kprof_wait_is_idle(kprof_wait_at_most(state->context->context, 0))) {
+        kprof_the_batch.closing.lost_in_pause |= kprof_state_has_host(state);
         (void)kprof_batch_close(why);
+    }
     return !kprof_state_is_open(state);
 }
 
@@ -304,10 +306,19 @@ static void keep_copied(kprof_batch_state *state)
 }
 
 /* Until its next call the application may use memory that it shares with the GPU, and kprof sees no call of that. If no
- * kernel runs meanwhile, kprof can tell later what the application wrote. */
+ * kernel runs meanwhile, kprof can tell later what the application wrote. While other processes wait, a batch that is
+ * open in a pause is lost: pauses come behind waits and transfers, and seldom behind a launch. */
 static bool stays_over_gap(kprof_batch *batch)
 {
-    return !kprof_lock_is_wanted() && kprof_wait_is_idle(kprof_ends_await(&batch->ends, &batch->state));
+    const kprof_launch_list *list = &batch->state.list;
+    const bool may_pause = batch->closing.lost_in_pause || !list->items[list->count - 1].kernel;
+    return !(may_pause && kprof_lock_is_wanted()) && kprof_wait_is_idle(kprof_ends_await(&batch->ends, &batch->state));
+}
+
+bool kprof_batch_ends_at_wait(void)
+{
+    return kprof_state_has_host(&kprof_the_batch.state) && !kprof_engine.device->target_capturing() &&
+           kprof_lock_is_wanted();
 }
 
 /* End the range of the call that has returned. Flushes wait for its stream from now on where they could not name it

@@ -48,6 +48,9 @@ bool kprof_batch_saves_host(void);
 /* Is it such a batch, or one that is repeated in a process with managed memory? Then only the application's thread
  * replays it, within one of its calls. */
 bool kprof_batch_has_host(void);
+/* Is it such a batch while other processes wait for the counters? Then it is to be replayed before the application goes
+ * on behind a wait: the process may pause there, and the batch would be lost. */
+bool kprof_batch_ends_at_wait(void);
 /* Does the call that enters work in a stream of the open batch's context? Without the gate a hint. */
 bool kprof_batch_is_of(const kprof_call *call);
 /* Has a replay gone on for `limit_ns`, and for too long? *count: what it repeats. Without the gate a hint. */

@@ -941,6 +941,8 @@ static void leave(const kprof_call *call)
         kprof_watch_tell_done();
         kprof_gate_leave_exclusive();
     }
+    if (call->kind == KPROF_CALL_WAIT && thread.shared == 0 && !thread.alone && kprof_batch_ends_at_wait())
+        close_batch(call->name);
     thread.own_call = false;
     if (thread.shared == 0) /* a signal that came within the call must end the process before its thread goes on */
         kprof_launch_end_by_signal();

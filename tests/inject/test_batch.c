@@ -1777,6 +1777,65 @@ TEST_WITH(test_pause_with_managed_memory, NULL, mend)
     assert_measured(tag);
 }
 
+/* Another process stands in line behind this one, which has its turn: see lock.c. */
+static int other_in_line = -1;
+
+static void stand_in_line(void)
+{
+    char path[sizeof folder + 64];
+    uint32_t last;
+    snprintf(path, sizeof path, "%s/gpu.00112233445566778899aabbccddeeff.line", folder);
+    other_in_line = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(other_in_line >= 0);
+    assert_int_equal(pread(other_in_line, &last, sizeof last, sizeof last), sizeof last);
+    struct flock ticket = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ((off_t)1 << 41) + ++last, .l_len = 1};
+    assert_int_equal(fcntl(other_in_line, F_OFD_SETLK, &ticket), 0);
+    assert_int_equal(pwrite(other_in_line, &last, sizeof last, sizeof last), sizeof last);
+}
+
+static int leave_line(void **state)
+{
+    if (other_in_line >= 0)
+        close(other_in_line);
+    other_in_line = -1;
+    kprof_the_batch.closing.lost_in_pause = false;
+    return mend(state);
+}
+
+/* A process pauses behind a wait rather than behind a launch. */
+TEST_WITH(test_managed_memory_while_others_wait, NULL, leave_line)
+{
+    const unsigned first = launch(SIM_ADD);
+    stand_in_line();
+    const unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    assert_pending(second);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    assert_measured(first);
+    assert_measured(second);
+}
+
+/* From then on the process takes no chances. */
+TEST_WITH(test_pause_with_managed_memory_while_others_wait, NULL, leave_line)
+{
+    const unsigned lost = launch(SIM_ADD);
+    stand_in_line();
+    atomic_store(&others_may_close, true);
+    for (int i = 0; i < 100 && kprof_batch_is_open(); i++) {
+        sim_clock_advance_s(1);
+        usleep(50000);
+    }
+    atomic_store(&others_may_close, false);
+    assert_unmeasured(lost, "the launch was not repeated: other threads may use managed memory");
+    close(other_in_line);
+    const unsigned first = launch(SIM_ADD);
+    assert_pending(first);
+    stand_in_line();
+    const unsigned second = launch(SIM_ADD);
+    assert_measured(first);
+    assert_measured(second);
+}
+
 /* The thread that calls exec replays it; in a signal handler the thread that watches for pauses has it, to which a
  * stream is being captured. */
 TEST_WITH(test_exec_with_managed_memory, NULL, mend)
