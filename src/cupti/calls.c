@@ -41,6 +41,31 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     CALL(GRAPH_CHANGE, cuGraphNodeSetEnabled),
     BOTH(GRAPH_CHANGE, cuGraphUpload),
 
+    CALL(CODE, cuFuncLoad),
+    CALL(CODE, cuFuncSetCacheConfig),
+    CALL(CODE, cuKernelGetFunction),
+    CALL(CODE, cuKernelSetCacheConfig),
+    CALL(CODE, cuLibraryEnumerateKernels),
+    CALL(CODE, cuLibraryGetGlobal),
+    CALL(CODE, cuLibraryGetKernel),
+    CALL(CODE, cuLibraryGetKernelCount),
+    CALL(CODE, cuLibraryGetModule),
+    CALL(CODE, cuLibraryLoadData),
+    CALL(CODE, cuLibraryLoadFromFile),
+    CALL(CODE, cuLinkAddData_v2),
+    CALL(CODE, cuLinkAddFile_v2),
+    CALL(CODE, cuLinkComplete),
+    CALL(CODE, cuLinkCreate_v2),
+    CALL(CODE, cuLinkDestroy),
+    CALL(CODE, cuModuleEnumerateFunctions),
+    CALL(CODE, cuModuleGetFunction),
+    CALL(CODE, cuModuleGetFunctionCount),
+    CALL(CODE, cuModuleGetGlobal_v2),
+    CALL(CODE, cuModuleLoad),
+    CALL(CODE, cuModuleLoadData),
+    CALL(CODE, cuModuleLoadDataEx),
+    CALL(CODE, cuModuleLoadFatBinary),
+
     CALL(UNLOAD, cuLibraryUnload),
     CALL(UNLOAD, cuModuleUnload),
 
@@ -91,8 +116,6 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     SETUP(cuArray3DCreate_v2),
     SETUP(cuArrayCreate_v2),
     SETUP(cuEventDestroy_v2),
-    SETUP(cuFuncLoad),
-    SETUP(cuFuncSetCacheConfig),
     SETUP(cuGraphAddChildGraphNode),
     WITH_V2(SETUP, cuGraphAddDependencies),
     SETUP(cuGraphAddEmptyNode),
@@ -135,21 +158,7 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     SETUP(cuGraphReleaseUserObject),
     WITH_V2(SETUP, cuGraphRemoveDependencies),
     SETUP(cuGraphRetainUserObject),
-    SETUP(cuKernelGetFunction),
-    SETUP(cuKernelSetCacheConfig),
     BOTH(SETUP, cuLaunchHostFunc),
-    SETUP(cuLibraryEnumerateKernels),
-    SETUP(cuLibraryGetGlobal),
-    SETUP(cuLibraryGetKernel),
-    SETUP(cuLibraryGetKernelCount),
-    SETUP(cuLibraryGetModule),
-    SETUP(cuLibraryLoadData),
-    SETUP(cuLibraryLoadFromFile),
-    SETUP(cuLinkAddData_v2),
-    SETUP(cuLinkAddFile_v2),
-    SETUP(cuLinkComplete),
-    SETUP(cuLinkCreate_v2),
-    SETUP(cuLinkDestroy),
     SETUP(cuMemAddressReserve),
     SETUP(cuMemAllocHost_v2),
     SETUP(cuMemCreate),
@@ -161,14 +170,6 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     SETUP(cuMemRelease),
     SETUP(cuMipmappedArrayCreate),
     SETUP(cuMipmappedArrayGetLevel),
-    SETUP(cuModuleEnumerateFunctions),
-    SETUP(cuModuleGetFunction),
-    SETUP(cuModuleGetFunctionCount),
-    SETUP(cuModuleGetGlobal_v2),
-    SETUP(cuModuleLoad),
-    SETUP(cuModuleLoadData),
-    SETUP(cuModuleLoadDataEx),
-    SETUP(cuModuleLoadFatBinary),
     BOTH(SETUP, cuStreamAddCallback),
     SETUP(cuStreamCreate),
     SETUP(cuStreamCreateWithPriority),
@@ -493,7 +494,7 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
     if (awaits_values(id, parameters))
         return KPROF_CALL_VALUE_WAIT;
     if (sets_limit(id, parameters)) /* never beside a replay, which sets and resets the same */
-        return KPROF_CALL_SETUP;
+        return KPROF_CALL_CODE;
     if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))
         return KPROF_CALL_HARMLESS;
     if (id == ID(cuMemPoolGetAttribute))
@@ -637,9 +638,10 @@ bool kprof_call_is_ignored(CUpti_CallbackId id, bool sees_order)
 bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
-           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
-           kind == KPROF_CALL_FREE || kind == KPROF_CALL_UNLOAD || kind == KPROF_CALL_POOL_FREE ||
-           kind == KPROF_CALL_ORDER || kind == KPROF_CALL_VALUE_WAIT || kind == KPROF_CALL_MIGRATE;
+           kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_CODE ||
+           kind == KPROF_CALL_MEMORY_INFO || kind == KPROF_CALL_FREE || kind == KPROF_CALL_UNLOAD ||
+           kind == KPROF_CALL_POOL_FREE || kind == KPROF_CALL_ORDER || kind == KPROF_CALL_VALUE_WAIT ||
+           kind == KPROF_CALL_MIGRATE;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -670,7 +672,7 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
     } else if (kind == KPROF_CALL_POOL_FREE) {
         out->stream = NULL;
         out->freed_to_pool = ((const cuMemFreeAsync_params *)parameters)->dptr;
-    } else if (kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP) {
+    } else if (kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_CODE) {
         out->stream = kprof_allocation_stream(id, parameters);
         out->allocation_bytes = kprof_allocation_bytes(id, parameters);
     }

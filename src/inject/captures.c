@@ -20,6 +20,7 @@ void kprof_captures_note_call(const kprof_call *call)
     case KPROF_CALL_CAPTURE_END:
     case KPROF_CALL_MEMORY_INFO:
     case KPROF_CALL_SETUP:
+    case KPROF_CALL_CODE:
     case KPROF_CALL_WAIT:
     case KPROF_CALL_HARMLESS:
     case KPROF_CALL_ORDER:

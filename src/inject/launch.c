@@ -226,6 +226,11 @@ static bool is_gated(const kprof_call *call)
     return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS && call->kind != KPROF_CALL_ORDER;
 }
 
+static bool may_take_host_memory(const kprof_call *call)
+{
+    return is_gated(call) && !uses_memory(call) && call->kind != KPROF_CALL_CODE;
+}
+
 /* Does the call take away what even an open pass needs? */
 static bool takes_code(const kprof_call *call)
 {
@@ -237,7 +242,7 @@ static bool closes_batch(const kprof_call *call)
 {
     if (takes_code(call))
         return true;
-    if (kprof_batch_saves_host() && is_gated(call) && !uses_memory(call))
+    if (kprof_batch_saves_host() && may_take_host_memory(call))
         return true;
     if (call->kind == KPROF_CALL_CAPTURE) /* programs often change a graph after it */
         return !kprof_batch_is_sealed() &&
@@ -713,7 +718,7 @@ static void follow(const kprof_call *call, kprof_awaited awaited)
         enter_graph(call);
     else if (call->kind == KPROF_CALL_UNLOAD)
         kprof_kernels_forget_handles();
-    else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
+    else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP || call->kind == KPROF_CALL_CODE ||
              call->kind == KPROF_CALL_GRAPH_CHANGE)
         make_space(call, 0);
 }

@@ -238,8 +238,8 @@ TEST(test_kinds)
         {ID(cuMemcpy2DAsync_v2), KPROF_CALL_OTHER}, /* of no rows at all */
         {ID(cuMemcpyPeerAsync), KPROF_CALL_OTHER},
         {ID(cuMemGetInfo_v2), KPROF_CALL_MEMORY_INFO},
-        {ID(cuKernelGetFunction), KPROF_CALL_SETUP},
-        {ID(cuLibraryGetKernel), KPROF_CALL_SETUP},
+        {ID(cuKernelGetFunction), KPROF_CALL_CODE},
+        {ID(cuLibraryGetKernel), KPROF_CALL_CODE},
         {ID(cuMemPoolGetAttribute), KPROF_CALL_HARMLESS},
         {ID(cuInit), KPROF_CALL_HARMLESS},
         {ID(cuOccupancyMaxPotentialBlockSize), KPROF_CALL_HARMLESS},
@@ -249,7 +249,7 @@ TEST(test_kinds)
         {ID(cuDeviceGetGraphMemAttribute), KPROF_CALL_OTHER},
         {ID(cuCtxSetLimit), KPROF_CALL_OTHER},
         {ID(cuEventDestroy_v2), KPROF_CALL_SETUP},
-        {ID(cuFuncSetCacheConfig), KPROF_CALL_SETUP},
+        {ID(cuFuncSetCacheConfig), KPROF_CALL_CODE},
         {ID(cuMemcpyHtoD_v2), KPROF_CALL_TRANSFER},
         {ID(cuMemFree_v2), KPROF_CALL_FREE},
         {ID(cuMemAlloc_v2), KPROF_CALL_ALLOCATE},
@@ -264,7 +264,7 @@ TEST(test_kinds)
         {ID(cuMemMap), KPROF_CALL_OTHER},
         {ID(cuMemUnmap), KPROF_CALL_OTHER},
         {ID(cuMemFreeAsync), KPROF_CALL_POOL_FREE},
-        {ID(cuModuleLoadData), KPROF_CALL_SETUP},
+        {ID(cuModuleLoadData), KPROF_CALL_CODE},
         {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
         {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
         {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
@@ -318,8 +318,8 @@ TEST(test_function_attributes)
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
         CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_SETUP);
-        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_SETUP);
+        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_CODE);
+        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_CODE);
     }
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2), KPROF_CALL_OTHER);
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
@@ -331,7 +331,7 @@ TEST(test_function_attributes)
         name##_params p = {.module = &made};                                                                           \
         kprof_call_decode_result(ID(name), &p, &result);                                                               \
         assert_ptr_equal(result.loaded, module);                                                                       \
-        assert_int_equal(kind_of(ID(name), &p), KPROF_CALL_SETUP);                                                     \
+        assert_int_equal(kind_of(ID(name), &p), KPROF_CALL_CODE);                                                      \
     } while (0)
 
 /* The hook may put another module in the place of the one that is unloaded. */

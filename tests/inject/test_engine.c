@@ -340,6 +340,14 @@ static void have_watched(sim_kernel kernel, unsigned slot)
         assert_unmeasured(launch_on(kernel, slot), "a kernel's first launches are only watched");
 }
 
+/* As CUDA's runtime does between launches. */
+static void call_for_code(void)
+{
+    kprof_call call = {.kind = KPROF_CALL_CODE, .name = "look for a function", .context = &sim.contexts[0]};
+    sim.hooks->enter(&call);
+    sim.hooks->leave(&call);
+}
+
 /* The first test: its kernels have not been launched. Replays leave no trace in memory of the host, and repeat what it
  * wrote between the launches. */
 TEST(test_host_memory_that_is_saved)
@@ -349,6 +357,7 @@ TEST(test_host_memory_that_is_saved)
     sim.hides_host = false;
     unsigned first = launch_on(SIM_ADD, SHARED_SLOT);
     sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = SHARED_SLOT, .value = 5}, NULL);
+    call_for_code();
     unsigned second = launch_on(SIM_ADD, SHARED_SLOT), third = launch(SIM_ADD);
     assert_pending(first);
     sim_call(&(sim_step){.op = SIM_HOST_READ, .a = SHARED_SLOT}, after);

@@ -1395,6 +1395,15 @@ static void call_nested(kprof_call call)
     tell_leaving(call);
 }
 
+/* CUDA's runtime looks for the function first. */
+static void look_for_function(kprof_call call)
+{
+    call.kind = KPROF_CALL_CODE;
+    call.name = "look for a function";
+    sim.hooks->enter(&call);
+    tell_leaving(call);
+}
+
 static int call_driver(const sim_step *step, uint64_t *out)
 {
     if (sim.jittery)
@@ -1506,6 +1515,8 @@ int sim_call(const sim_step *given, uint64_t *out)
     held_ns = 0;
     atomic_uint *inside = &sim.inside[atomic_load(&sim.epoch) % 2];
     atomic_fetch_add(inside, 1);
+    if (is_told(&call) && call.kind == KPROF_CALL_LAUNCH && step->tag % 3 == 0)
+        look_for_function(call);
     if (is_told(&call))
         sim.hooks->enter(&call);
     else if (sim.hooked && is_launch(step))

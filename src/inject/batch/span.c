@@ -138,6 +138,7 @@ static bool tells_of_end(const kprof_call *call)
     case KPROF_CALL_WAIT: /* or it asks, and work has not ended */
         return !call->failed;
     case KPROF_CALL_SETUP:
+    case KPROF_CALL_CODE:
     case KPROF_CALL_GRAPH_LAUNCH: /* with a function of the host among its nodes */
         return call->failed || (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
     case KPROF_CALL_HARMLESS:
