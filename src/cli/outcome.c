@@ -388,10 +388,12 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
         kprof_log(KPROF_LOG_ERROR, "  %s", reasons.items[i]);
         is_first = is_first || strstr(reasons.items[i], "only watched");
     }
-    if (is_first)
-        kprof_log(KPROF_LOG_ERROR,
-                  "kprof --census times such kernels, too, and --replay-mode app-range counts what all "
-                  "kernels of a range do: of NVTX, or between cudaProfilerStart and cudaProfilerStop");
+    if (is_first && !kprof_replay_is_of_runs(options->replay_choice))
+        kprof_log(
+            KPROF_LOG_ERROR,
+            "kprof --census times such kernels, too; --replay-mode application runs the program once for each pass, "
+            "and measures those that cannot wait for the host; --replay-mode app-range counts what all kernels of "
+            "a range do: of NVTX, or between cudaProfilerStart and cudaProfilerStop");
     if (options->replay_choice == KPROF_RANGES && reasons.count > 0)
         kprof_log(KPROF_LOG_ERROR, "a range that is not repeated is measured in one pass each time that it comes; "
                                    "--replay-mode app-range runs the program once for each pass");

@@ -24,14 +24,14 @@ typedef enum kprof_call_kind {
                               * What kprof keeps counts as free */
     KPROF_CALL_SETUP,        /* leaves it open, unless memory of the host is put back: makes streams, graphs and host
                               * memory, or takes these away; never beside a replay */
-    KPROF_CALL_CODE,       /* leaves it open: loads code, looks for functions, or sets limits; never beside a replay */
-    KPROF_CALL_WAIT,       /* waits for the GPU or asks how far it is, and changes nothing */
-    KPROF_CALL_HARMLESS,   /* neither tells of the GPU's progress nor changes memory */
-    KPROF_CALL_ORDER,      /* likewise, and later work of a stream, or of several, waits for other work */
-    KPROF_CALL_VALUE_WAIT, /* later work of a stream waits for a value in memory, which may be written later: leaves
-                            * it open, and replays leave it out */
-    KPROF_CALL_MIGRATE,    /* moves managed memory between host and device, in the order of a stream, and changes
-                            * none: leaves it open once kprof knows what the host wrote there */
+    KPROF_CALL_CODE,         /* leaves it open: loads code, looks for functions or sets limits, never beside a replay */
+    KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
+    KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
+    KPROF_CALL_ORDER,        /* likewise, and later work of a stream, or of several, waits for other work */
+    KPROF_CALL_VALUE_WAIT,   /* later work of a stream waits for a value in memory, which may be written later: leaves
+                              * it open, and replays leave it out */
+    KPROF_CALL_MIGRATE,      /* moves managed memory between host and device, in the order of a stream, and changes
+                              * none: leaves it open once kprof knows what the host wrote there */
 } kprof_call_kind;
 
 /* Says what matters of a node of a graph: nothing of kprof's runs right before or behind it. */

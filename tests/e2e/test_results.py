@@ -487,7 +487,7 @@ class Multiplexing(Case):
         run = self.collect(["--set", "default", "--replay-mode", "multiplex"], [f"launch={VECTOR_ADD}"])
         self.assert_run(run, 110)
         self.assertIn("error:   a kernel's first launch is only watched", run.err)
-        self.assertIn("error: kprof --census times such kernels, too, and --replay-mode app-range", run.err)
+        self.assertIn("error: kprof --census times such kernels, too; --replay-mode application runs", run.err)
 
     def planned_passes(self):
         return self.query("run.kprof", "SELECT count(*) FROM pass")[0][0]
