@@ -195,17 +195,6 @@ static kprof_status print_pages(const recovery *run, kprof_report *report, FILE 
                : status;
 }
 
-static void announce_report(const recovery *run)
-{
-    if (is_trace(run))
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->path,
-                  (unsigned long long)run->counts.activities);
-    else
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
-                  (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
-                  (unsigned long long)run->counts.launches);
-}
-
 static kprof_status print_report(const recovery *run)
 {
     const kprof_options *options = run->options;
@@ -245,7 +234,13 @@ static kprof_status recover(recovery *run)
         return status;
     if (replaces(&run->note) && is_own_remainder(run, run->note.place))
         kprof_report_file_remove(run->note.place);
-    announce_report(run);
+    if (is_trace(run))
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->path,
+                  (unsigned long long)run->counts.activities);
+    else
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
+                  (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
+                  (unsigned long long)run->counts.launches);
     return recover_parts(run);
 }
 

@@ -265,25 +265,21 @@ static void find_sets(explainer *by)
     }
 }
 
-/* Does an alias stand for the metric, or for the formula that is explained? */
-static bool is_alias(const explainer *by, const kprof_alias *alias)
-{
-    const char *text = by->host ? kprof_alias_on(alias, by->host) : kprof_alias_describe(alias).stands_for;
-    const char *formula = by->out->formula;
-    return text && (is_meant(by, text) || (formula && strcmp(text, formula) == 0));
-}
-
+/* Find the aliases of the metric, or of the formula that is explained. */
 static kprof_status find_aliases(explainer *by)
 {
     const kprof_catalog *catalog = by->catalog;
     kprof_status status = by->host ? kprof_catalog_check_aliases(catalog, by->host) : KPROF_OK;
     by->out->aliases = kprof_pool_calloc(&by->out->pool, catalog->alias_count + 1, sizeof *by->out->aliases);
     for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
-        const bool is = is_alias(by, &catalog->aliases[i]);
-        if (is)
-            by->out->aliases[by->out->alias_count++] = &catalog->aliases[i];
-        if (is && !by->out->help && !by->is_base && !catalog->aliases[i].is_foreign)
-            by->out->help = copy(by, catalog->aliases[i].item.help);
+        const kprof_alias *alias = &catalog->aliases[i];
+        const char *text = by->host ? kprof_alias_on(alias, by->host) : kprof_alias_describe(alias).stands_for;
+        const char *formula = by->out->formula;
+        if (!text || !(is_meant(by, text) || (formula && strcmp(text, formula) == 0)))
+            continue;
+        by->out->aliases[by->out->alias_count++] = alias;
+        if (!by->out->help && !by->is_base && !alias->is_foreign)
+            by->out->help = copy(by, alias->item.help);
     }
     return status;
 }

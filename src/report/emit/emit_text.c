@@ -689,16 +689,6 @@ static void text_launch_end(kprof_emitter *emitter)
     flush_items(of(emitter));
 }
 
-/* "Not evaluated: PartialSectors (needs ...)" */
-static void show_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *findings)
-{
-    kprof_strbuf line = KPROF_STRBUF_INIT;
-    if (findings->open_count > 0)
-        kprof_strbuf_puts(&line, "Not evaluated: ");
-    kprof_emit_not_evaluated(findings, &line);
-    put_buffer(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, &line);
-}
-
 static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
 {
     const bool base_units = emitter->options->base_units;
@@ -712,7 +702,12 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
             kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, row.label, row.text.data);
         has_rows = has_rows || is_shown;
     }
-    show_not_evaluated(emitter, findings);
+    /* "Not evaluated: PartialSectors (needs ...)" */
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    if (findings->open_count > 0)
+        kprof_strbuf_puts(&line, "Not evaluated: ");
+    kprof_emit_not_evaluated(findings, &line);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, &line);
     of(emitter)->has_verdict = has_rows;
 }
 

@@ -245,18 +245,6 @@ static bool is_cut(const kprof_grid *grid, const grid_layout *layout, const char
     return false;
 }
 
-/* Print a key in lines of its own, above the rest of its row. */
-static void put_above(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *text)
-{
-    const size_t indent = layout->indent + width_of_columns(layout, 0, grid->key_count - 1);
-    const size_t room = grid->width > indent ? grid->width - indent : 1;
-    kprof_output_repeat(out, ' ', indent);
-    kprof_output_put(out, text, kprof_text_line(text, room));
-    kprof_output_puts(out, "\n");
-    kprof_text_labelled(out, (kprof_text_place){indent + KEY_INDENT, grid->width}, NULL,
-                        kprof_text_next_line(text, room));
-}
-
 /* Columns before the further lines of a text: they stand behind the start of one that is indented itself. */
 static size_t hang_of(const char *text)
 {
@@ -305,7 +293,14 @@ static void print_texts(const kprof_grid *grid, kprof_output *out, const grid_la
 {
     const size_t key = grid->key_count - 1;
     if (is_cut(grid, layout, row->texts[key])) {
-        put_above(grid, out, layout, row->texts[key]);
+        /* Print the key in lines of its own, above the rest of its row. */
+        const size_t indent = layout->indent + width_of_columns(layout, 0, grid->key_count - 1);
+        const size_t room = grid->width > indent ? grid->width - indent : 1;
+        kprof_output_repeat(out, ' ', indent);
+        kprof_output_put(out, row->texts[key], kprof_text_line(row->texts[key], room));
+        kprof_output_puts(out, "\n");
+        kprof_text_labelled(out, (kprof_text_place){indent + KEY_INDENT, grid->width}, NULL,
+                            kprof_text_next_line(row->texts[key], room));
         row->texts[key] = "";
     }
     memcpy(row->rest, row->texts, sizeof row->rest);
@@ -320,15 +315,6 @@ static void print_header(const kprof_grid *grid, kprof_output *out, const grid_l
     grid_row row = {.cells = NULL};
     for (size_t i = 0; i < layout->column_count; i++)
         row.texts[i] = grid->headers[i] && (is_first || i >= grid->key_count) ? grid->headers[i] : "";
-    print_texts(grid, out, layout, &row);
-}
-
-static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
-                      const kprof_grid_cell *cells)
-{
-    grid_row row = {.cells = cells};
-    for (size_t i = 0; i < layout->column_count; i++)
-        row.texts[i] = text_at(grid, cells[i].text);
     print_texts(grid, out, layout, &row);
 }
 
@@ -555,7 +541,10 @@ static void print_block(const kprof_grid *grid, kprof_output *out, const grid_la
     if (has_header)
         print_header(grid, out, layout);
     for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
-        print_row(grid, out, layout, &grid->cells[i]);
+        grid_row row = {.cells = &grid->cells[i]};
+        for (size_t k = 0; k < layout->column_count; k++)
+            row.texts[k] = text_at(grid, row.cells[k].text);
+        print_texts(grid, out, layout, &row);
         if (layout->from != grid->key_count)
             continue;
         for (size_t k = 0; k < grid->note_count; k++) {

@@ -95,20 +95,15 @@ kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts 
     return kprof_model_launches(walk, count_measured, out);
 }
 
-/* May the filter leave out some launches of a kernel, whose shapes then need not be measured? */
-static bool leaves_some_out(const kprof_filter_spec *spec)
-{
-    return kprof_filter_asks_nvtx(spec) || kprof_filter_asks_functions(spec) ||
-           spec->launch_skip + spec->launch_skip_before_match > 0;
-}
-
 /* Add up the shapes of the chosen kernels that lack measured launches, or the kernels without any, where a filter looks
  * at what is around launches. A row of several shapes together has no grid. */
 static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filter_spec *spec, kprof_census_choice *out)
 {
     kprof_census shapes;
     const uint64_t wanted = spec->launch_count;
-    const bool by_kernel = leaves_some_out(spec);
+    /* Where the filter may leave out launches of a kernel, its shapes need not be measured. */
+    const bool by_kernel = kprof_filter_asks_nvtx(spec) || kprof_filter_asks_functions(spec) ||
+                           spec->launch_skip + spec->launch_skip_before_match > 0;
     kprof_status status =
         kprof_census_make(walk, by_kernel ? KPROF_CENSUS_OF_KERNELS : KPROF_CENSUS_OF_SHAPES, &shapes);
     for (size_t i = 0; i < shapes.count && status == KPROF_OK; i++) {

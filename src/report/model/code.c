@@ -306,18 +306,6 @@ static void read_rows(code_loader *load, const char *sql, int64_t id, row_reader
         read(load, rows.row);
 }
 
-/* Compilers that run beside a program may make a kernel of one name and shape several times: "softmax_kernel (2)". */
-static void tell_apart(const code_loader *load, kprof_profiled_function *own)
-{
-    enum { COMPARED = 100 };
-    const kprof_profiled_function *first = load->code->functions;
-    size_t number = 1;
-    for (size_t i = 0; &first[i] < own && i < COMPARED; i++)
-        number += strcmp(first[i].mangled, own->mangled) == 0;
-    if (number > 1)
-        own->demangled = kprof_pool_keep(load->code->pool, kprof_strprintf("%s (%zu)", own->demangled, number));
-}
-
 static kprof_status read_function(code_loader *load, sqlite3_stmt *row)
 {
     kprof_profiled_function *own = load->function;
@@ -328,7 +316,14 @@ static kprof_status read_function(code_loader *load, sqlite3_stmt *row)
     own->demangled = text_of(&from, 1);
     own->text_state = text_of(&from, 2);
     own->line_state = text_of(&from, 3);
-    tell_apart(load, own);
+    /* A compiler beside the program may make a kernel of one name and shape several times: "softmax_kernel (2)". */
+    enum { COMPARED = 100 };
+    const kprof_profiled_function *first = load->code->functions;
+    size_t number = 1;
+    for (size_t i = 0; &first[i] < own && i < COMPARED; i++)
+        number += strcmp(first[i].mangled, own->mangled) == 0;
+    if (number > 1)
+        own->demangled = kprof_pool_keep(load->code->pool, kprof_strprintf("%s (%zu)", own->demangled, number));
     return KPROF_OK;
 }
 

@@ -76,18 +76,6 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
     emitter->ops->list_end(emitter);
 }
 
-static void show_rest(kprof_emitter *emitter, const kprof_census *census, size_t shown, double all_ns)
-{
-    kprof_page_rest rest = {.rows = census->count - shown, .all_ns = all_ns};
-    for (size_t i = shown; i < census->count; i++) {
-        rest.time_ns += census->items[i].total_ns;
-        rest.launches += census->items[i].launches;
-    }
-    kprof_page_show_rest(emitter,
-                         &(kprof_emit_list){"census_left_out", "Left out of the census", KPROF_LIST_TABLE, true},
-                         "GPU time", &rest);
-}
-
 static void show(kprof_emitter *emitter, const kprof_page_context *context, const kprof_census *census,
                  const kprof_page_names *names)
 {
@@ -100,7 +88,14 @@ static void show(kprof_emitter *emitter, const kprof_page_context *context, cons
     for (size_t i = 0; i < shown; i++)
         show_total(emitter, &all, &census->items[i]);
     emitter->ops->list_end(emitter);
-    show_rest(emitter, census, shown, all.all_ns);
+    kprof_page_rest rest = {.rows = census->count - shown, .all_ns = all.all_ns};
+    for (size_t i = shown; i < census->count; i++) {
+        rest.time_ns += census->items[i].total_ns;
+        rest.launches += census->items[i].launches;
+    }
+    kprof_page_show_rest(emitter,
+                         &(kprof_emit_list){"census_left_out", "Left out of the census", KPROF_LIST_TABLE, true},
+                         "GPU time", &rest);
 }
 
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context)

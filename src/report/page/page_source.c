@@ -771,19 +771,6 @@ static void prepare(source_page *page)
         kprof_pool_calloc(model->pool, OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
 }
 
-static void show_profiles(source_page *page)
-{
-    kprof_emitter *emitter = page->emitter;
-    kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_CODE, false);
-    for (size_t i = 0; i < page->profiles->count; i++)
-        if (page->profiles->items[i].taken > 0)
-            show_profile(page, &page->profiles->items[i]);
-    emitter->ops->list_end(emitter);
-    note_advice(page, "");
-    show_files(page);
-    show_notes(page);
-}
-
 /* Tell which files of the lines have a text in this state: "softmax.py, standard.py: no text: not found". */
 static void note_files(const shown_code *shown, kprof_source_state state)
 {
@@ -921,7 +908,15 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     if (status != KPROF_OK)
         return status;
     page.emitter = kprof_page_begin(context);
-    show_profiles(&page);
+    kprof_emitter *emitter = page.emitter;
+    kprof_list_begin(emitter, "kernels", "Kernels", KPROF_LIST_CODE, false);
+    for (size_t i = 0; i < page.profiles->count; i++)
+        if (page.profiles->items[i].taken > 0)
+            show_profile(&page, &page.profiles->items[i]);
+    emitter->ops->list_end(emitter);
+    note_advice(&page, "");
+    show_files(&page);
+    show_notes(&page);
     kprof_source_index_free(&page.index);
     return kprof_page_end(page.emitter, KPROF_OK);
 }

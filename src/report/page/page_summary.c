@@ -86,17 +86,6 @@ static void show_row(kprof_emitter *emitter, const summary_page *page, const kpr
     kprof_ranked_verdict_free(&verdict);
 }
 
-static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
-{
-    kprof_page_rest rest = {.rows = ranking->count - ranking->shown, .all_ns = ranking->time_ns};
-    for (size_t i = ranking->shown; i < ranking->count; i++) {
-        rest.time_ns += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
-        rest.launches += ranking->rows[i].group->launches;
-    }
-    rest.time_ns = rest.time_ns > 0 ? rest.time_ns : NAN;
-    kprof_page_show_rest(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true}, "Time", &rest);
-}
-
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
     kprof_ranking ranking;
@@ -113,7 +102,14 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         for (size_t i = 0; i < ranking.shown; i++)
             show_row(emitter, &page, &ranking.rows[i]);
         emitter->ops->list_end(emitter);
-        show_rest(emitter, &ranking);
+        kprof_page_rest rest = {.rows = ranking.count - ranking.shown, .all_ns = ranking.time_ns};
+        for (size_t i = ranking.shown; i < ranking.count; i++) {
+            rest.time_ns += isnan(ranking.rows[i].time_ns) ? 0 : ranking.rows[i].time_ns;
+            rest.launches += ranking.rows[i].group->launches;
+        }
+        rest.time_ns = rest.time_ns > 0 ? rest.time_ns : NAN;
+        kprof_page_show_rest(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true}, "Time",
+                             &rest);
         status = kprof_page_end(emitter, kprof_page_show_census(emitter, context));
     }
     return status;

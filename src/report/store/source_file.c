@@ -249,13 +249,6 @@ static void add_candidate(search *of, candidate found, const char *path)
         kprof_strbuf_append(&of->found, &found, sizeof found);
 }
 
-static void add_files(search *of)
-{
-    const kprof_strlist *files = of->places->files;
-    for (size_t i = 0; files && i < files->count; i++)
-        add_candidate(of, (candidate){.file = files->items[i], .order = i}, files->items[i]);
-}
-
 static void add_found(search *of, const kprof_source_index *index)
 {
     const entry *entries = (const entry *)index->entries.data;
@@ -290,7 +283,9 @@ void kprof_source_search(const kprof_source_places *places, const char *path, kp
     kprof_source_index *index = places->index ? places->index : &own;
     if (!*of.name || strcmp(of.name, ".") == 0 || strcmp(of.name, "..") == 0)
         return;
-    add_files(&of);
+    const kprof_strlist *files = of.places->files;
+    for (size_t i = 0; files && i < files->count; i++)
+        add_candidate(&of, (candidate){.file = files->items[i], .order = i}, files->items[i]);
     if (offer_all(&of))
         return;
     if (!index->is_built)
