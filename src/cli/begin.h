@@ -1,4 +1,4 @@
-/* Begins the report of a run, and ends it. */
+/* Begins the report of a run. */
 #pragma once
 
 #include "cli/plans.h"
@@ -8,7 +8,7 @@
 typedef struct kprof_report_target {
     const char *path;
     kprof_create_mode mode;
-    const char *default_set; /* that the line means where it asks for nothing; NULL: none */
+    const char *default_set; /* of a line that asks for nothing; NULL: none */
     const char *seed;        /* to begin again: the file in the session directory that has the plans */
 } kprof_report_target;
 

@@ -1,5 +1,5 @@
 /* kprof ctl: tells the kprof of a running application to measure, or to stop. It finds the session directory by a
- * process, and hands its own words over; that kprof finds out what to do. */
+ * process, and hands its own words over; that kprof decides what to do. */
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"
@@ -132,7 +132,7 @@ static target *find_run(char *dir, targets *out)
     target *added = KPROF_ADD(out->items, out->count);
     added->dir = dir;
     kprof_strlist_add(&added->words, out->options->argument);
-    if (!asks_status(out->options)) /* which has warned of options without effect */
+    if (!asks_status(out->options)) /* status takes none */
         add_options(out->options, &added->words);
     return added;
 }

@@ -55,7 +55,7 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
     return status;
 }
 
-/* The program of kprof's own that launches one kernel, beside the injection library. Caller frees. */
+/* kprof's own program, which launches one kernel, stands beside the injection library. Caller frees. */
 static char *find_own_program(const kprof_options *options)
 {
     KPROF_AUTO_FREE char *library = NULL;

@@ -205,7 +205,7 @@ static kprof_status print_parquet(const kprof_options *options, kprof_report *re
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
         continue;
     if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
-        return kprof_fail(KPROF_OUTPUT, "--to parquet: duckdb failed; what it said stands above");
+        return kprof_fail(KPROF_OUTPUT, "--to parquet: duckdb failed; its messages stand above");
     return status;
 }
 
@@ -259,7 +259,7 @@ static kprof_status check_line(const kprof_options *options)
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)
-        return kprof_fail(KPROF_USAGE, "--export and --log-file both say where to; leave one out");
+        return kprof_fail(KPROF_USAGE, "--export and --log-file both name the output; leave one out");
     if (is_of_trace(options) && chooses_launches(&options->filter))
         return kprof_fail(KPROF_USAGE, "--to %s writes all of a trace: leave out what chooses launches",
                           options->export_format == KPROF_EXPORT_CHROME ? "chrome"

@@ -38,7 +38,7 @@ static const char *space_for_copies(const kprof_cost *cost, bool is_known)
     return cost->saved_fits ? "enough" : "where enough of it is uniform; else launches are multiplexed";
 }
 
-/* The labels of memory and of time, which say what they reckon with. */
+/* The labels of memory and of time say on what the figures rest. */
 typedef struct reckoning {
     const char *saved, *total;
 } reckoning;
@@ -56,7 +56,7 @@ static reckoning reckon(const kprof_options *options, const kprof_cost *cost, bo
                        "Time in all, if memory can be saved, about"};
 }
 
-/* Every plan names the GPU that it reckons with. Programs have it in the fields of memory and prices. */
+/* Every plan names the GPU whose prices it uses. Programs have it in the fields of memory and prices. */
 static kprof_emit_field gpu_field(const kprof_workload *workload, const kprof_cost *cost, char text[96])
 {
     const bool is_here = workload->device_bytes > 0;

@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-/* These pages have ncu's columns, which have no place for it. */
+/* On these pages ncu's columns have no place to say which launches a value joins. */
 static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_report *report)
 {
     const bool is_ncu =
@@ -64,8 +64,8 @@ static void tell_numbers(const kprof_options *options)
     }
 }
 
-/* Every page but those of the session and of a census is about launches. A report may have a census alone, which can
- * tell how kernels load its sources, too. `given`: with the filter of the command line, for messages. */
+/* All pages but session and census are about launches. A report may have a census alone; the page of sources then shows
+ * how kernels load its sources. `given`: with the filter of the command line, for messages. */
 static kprof_status check_launches(const kprof_options *given, kprof_options *options, kprof_report *report)
 {
     uint64_t taken = 0;

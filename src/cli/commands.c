@@ -69,10 +69,11 @@ void kprof_command_words(const kprof_command *command, kprof_strlist *out)
 #define TRACE  KPROF_IN(trace)
 #define STATS  KPROF_IN(stats)
 #define ALL    KPROF_IN_ALL
-/* Those that print, with a format of their choice; kprof merge prints nothing, and kprof export what --to says. */
+/* The commands that print in a format of the user's choice: kprof merge prints nothing, and kprof export writes what
+ * --to says. */
 #define FORMATTING   (ALL & ~(MERGE | EXPORT))
-#define OTHER_FORMAT (FORMATTING | KPROF_IGNORED_IN(EXPORT)) /* which tells of --to */
-/* A whole line may be given to --plan and lists; most of its options change nothing there. */
+#define OTHER_FORMAT (FORMATTING | KPROF_IGNORED_IN(EXPORT)) /* its message names --to */
+/* Users add --plan or a list to a whole line; most of its options change nothing there. */
 #define RUNNING  (RUN | KPROF_IGNORED_IN(PLAN | LIST))
 #define PLANNING (RUN | PLAN | KPROF_IGNORED_IN(LIST))
 #define SHOWING  (RUN | REPORT | KPROF_IGNORED_IN(PLAN | LIST))

@@ -77,7 +77,7 @@ struct kprof_command {
 
 extern const kprof_command kprof_commands[KPROF_COMMAND_COUNT];
 
-/* This word may stand for the first of them, as "kprof run ./app"; no command or report follows it. */
+/* The first command also has this name, as in "kprof run ./app"; no command or report follows it. */
 #define KPROF_COMMAND_RUN "run"
 
 /* The command of that name, or NULL. */

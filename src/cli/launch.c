@@ -83,7 +83,8 @@ void kprof_signals_restore(kprof_signals *signals)
 
 typedef kprof_signal_origin origins[KPROF_BYSTANDER_SIGNALS + 1];
 
-/* kprof's files stay kprof's: locks and pipes end with it. Async-signal-safe, since kprof may have threads. */
+/* The application gets none of kprof's files, so that locks and pipes end with kprof. Async-signal-safe, since kprof
+ * may have threads. */
 static void keep_only(int channel)
 {
     int nothing = open("/dev/null", O_RDWR);
@@ -339,8 +340,8 @@ void kprof_child_release(kprof_child *child)
     child->held = 0;
 }
 
-/* The terminal sends its signals to the whole group, and so may any process. As it goes away it sends SIGHUP to the
- * leader of the session alone. */
+/* The terminal signals the whole group, and so may any process. A terminal that goes away sends SIGHUP to the leader of
+ * the session alone. */
 static bool has_reached_application(const kprof_child *child, const struct signalfd_siginfo *info)
 {
     const bool hangs_up = info->ssi_signo == SIGHUP && getsid(0) != getpid();

@@ -384,7 +384,7 @@ static kprof_check judge_disassembler(const kprof_machine *m, char text[512])
                    "there is no nvdisasm: the source page has lines and addresses, and no instructions");
 }
 
-/* CUPTI counts nothing where it is newer than the driver, and tells so by an error of its own only as it starts. */
+/* A CUPTI that is newer than the driver counts nothing, and says so only when it starts. */
 static kprof_check judge_cupti(const kprof_machine *m, char text[512])
 {
     static const char fix[] = "install a newer driver, or name an older toolkit of CUDA 13 in CUDA_HOME",

@@ -1,7 +1,6 @@
-/* The options and values of ncu that kprof does not have, and those of nvprof, before it. A line with one that changes
- * no value runs, as does one that asks for what kprof does anyway; others are answered with what to use instead. They
- * are those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Adding one is a row here.
- */
+/* The options and values of ncu that kprof does not have, and those of nvprof, before it. A line runs with an option
+ * that changes no value, or that asks for what kprof does anyway; for the others kprof says what to use instead. They
+ * are those of ncu 2025.3.1, of later versions, and old names that scripts still have. A new one is a row here. */
 #include "cli/parse.h"
 
 #include <stddef.h>
@@ -21,10 +20,10 @@
 
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each other";
-static const char no_mps[] = "kprof has no support of MPS: run the processes without it";
+static const char no_mps[] = "kprof does not support MPS: run the processes without it";
 static const char no_own_files[] = "kprof takes its own files; --injection-path gives another library";
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
-static const char no_ranges[] = "kprof itself finds what of a range it has to save, and whether it may repeat it";
+static const char no_ranges[] = "kprof finds by itself what a range needs saved, and whether it may repeat it";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
 static const char no_trace[] = "kprof trace ./app prints where the time goes, and with --report cuda_gpu_trace or "
                                "cuda_api_trace each kernel, copy and call; each launch's metrics are printed anyway";

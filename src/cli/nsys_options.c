@@ -1,5 +1,5 @@
-/* The options of nsys profile, nsys stats and nsys export that kprof spells in another way, or does not have: what of
- * kprof's they stand for, why they have no effect, or how to do the same. Adding one is a row here. */
+/* The options of nsys profile, nsys stats and nsys export that kprof spells in another way, or does not have: which of
+ * kprof's options they stand for, why they have no effect, or how to do the same. A new one is a row here. */
 #include "cli/parse.h"
 
 #include "cli/commands.h"

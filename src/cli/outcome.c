@@ -163,7 +163,7 @@ static void explain_function_name(const char *asked)
                   pattern.data);
 }
 
-/* -k may have another of the names that a kernel has. */
+/* -k may give another of the kernel's names. */
 static void suggest_name_base(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
 {
     const char *asked = options->filter.kernel;
@@ -331,7 +331,7 @@ static bool explain_others(const kprof_report_counts *counts, const char *name)
     return true;
 }
 
-/* Why no launch is shown of those that were made. Caller frees. A part that filters leave of a report may be empty. */
+/* Say why none of the launches is shown. Caller frees. Filters may leave an empty part of a report. */
 static char *tell_why(const kprof_report_counts *counts, bool is_run, const char *filters)
 {
     if (is_run || *filters || counts->profiled + counts->not_measured > 0)

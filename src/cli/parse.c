@@ -31,7 +31,7 @@ static bool takes_many(const kprof_option_row *row)
            (row->type == KPROF_OPTION_CHOICE && row->value);
 }
 
-/* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
+/* Refuse a second, different value of an option: nobody could tell which one counts. */
 static kprof_status check_repeated(cursor *at, const kprof_option_row *row, const char *text)
 {
     const char **place = &at->values[row - kprof_option_rows], *before = *place;
@@ -348,7 +348,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         return KPROF_OK;
     }
     if (options->command->operand == KPROF_OPERAND_METRICS) {
-        /* Pages have labels such as "DRAM, of its peak": no label has an underscore, and names of metrics have. */
+        /* Labels of pages, such as "DRAM, of its peak", have no underscore; names of metrics have one. */
         const bool is_label = strstr(*at->word, ", ") && !strchr(*at->word, '_');
         kprof_strlist *words = &options->selection.metrics;
         kprof_strlist_add(&options->reports, *at->word); /* several may be one label */

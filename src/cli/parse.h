@@ -15,14 +15,14 @@ void kprof_value_list(const char *text, kprof_strlist *out);
 /* Settle the options of a whole line. USAGE where they contradict one another. */
 kprof_status kprof_options_settle(kprof_options *options) KPROF_MUST_CHECK;
 
-/* The row of an other tool's option, from `first` of its name on, that has a value, perhaps of several words with
- * commas; NULL: none has. *is_same: kprof does so anyway. */
+/* The row of another tool's option that has this value, which may be several words with commas; `first` is the option's
+ * first row. NULL: none has. *is_same: kprof does so anyway. */
 const kprof_other_option *kprof_other_answer(const kprof_other_option *first, const char *value, bool *is_same);
 
-/* Return the words of the value that ask for what kprof does not do anyway, where the row knows each word; else NULL.
- * To be freed. */
+/* Return the words of the value that ask for more than kprof does anyway; NULL where the row does not know each word.
+ * Caller frees. */
 char *kprof_other_words(const kprof_other_option *row, const char *value);
-/* USAGE: name the word of the value that no row has, and those that they have. */
+/* USAGE: name the word that no row has, and the words that they have. */
 kprof_status kprof_other_refuse(const kprof_other_option *first, const char *value) KPROF_MUST_CHECK;
 
 /* The options of nsys, on the lines of kprof trace, kprof stats and kprof export. */

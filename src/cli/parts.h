@@ -40,8 +40,8 @@ void kprof_parts_begin(kprof_parts *parts, const kprof_part *part, const kprof_o
 void kprof_parts_forget(kprof_parts *parts, uint32_t turn);
 /* Is this to be the report of a part that is not made yet? */
 bool kprof_parts_promise(const kprof_parts *parts, const char *path);
-/* The processes are stopped, or started anew: parts that are of these alone end, and with none named all of them.
- * `closer`, an address, stands for whoever ends them. */
+/* These processes stop, or start anew: end the parts that no other process takes part in; without processes end all
+ * parts. `closer`, an address, stands for whoever ends them. */
 void kprof_parts_end(kprof_parts *parts, const kprof_pids *whom, const void *closer);
 /* A stop is going to end a part, and its options name the report of that. If more processes take part than it stops,
  * those that it stops get a report of their own. USAGE where nothing, or more than one part, was started. */

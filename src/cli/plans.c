@@ -105,8 +105,8 @@ static bool part_selection(const kprof_catalog *catalog, kprof_host *host, const
     return out->left_out.count > 0 && kprof_selection_count(&out->kept) > 0;
 }
 
-/* A chip lacks some of the metrics that others have, and all that a pattern means: one that is asked for beside others
- * is left out. */
+/* Plan what this chip has: leave out a metric that only other chips have, and a pattern that matches nothing here, if
+ * something else was asked for beside it. */
 static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
 {
     KPROF_AUTO(kprof_strlist) errors = KPROF_STRLIST_INIT;

@@ -12,8 +12,8 @@ kprof_status kprof_program_check(const char *name) KPROF_MUST_CHECK;
  * report, or of what should stand in the list before it? NO_APPLICATION with what to write instead. */
 kprof_status kprof_program_word_check(const kprof_options *options) KPROF_MUST_CHECK;
 
-/* Is the disassembler of --nvdisasm (NULL: none is given) a program? It is run after the application has ended, which
- * should not be for nothing. USAGE with a message. */
+/* Is the disassembler of --nvdisasm (NULL: none is given) a program? kprof runs it after the application has ended,
+ * when a wrong name would cost all of its work. USAGE with a message. */
 kprof_status kprof_nvdisasm_check(const char *path) KPROF_MUST_CHECK;
 
 /* The file that starting `name` would run, looked up in $PATH where it has no slash. Caller frees; NULL: none. */

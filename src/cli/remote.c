@@ -212,7 +212,7 @@ static bool is_trace(const kprof_remote *remote)
     return remote->run.options->command->mask == KPROF_IN(trace);
 }
 
-/* A report that is there must not be missed only when the launches have been measured. */
+/* Refuse a report that exists before anything is measured for it. */
 static kprof_status check_path(const kprof_remote *remote, const kprof_options *options)
 {
     KPROF_AUTO_FREE char *path = NULL;
@@ -341,7 +341,7 @@ static void begin_command(kprof_remote *remote, client *from)
         answer(from, status);
 }
 
-/* The command is whole when the client has shut its side down. What is too much is read, too: a client that is hung up
+/* The command is whole when the client has shut its side down. Read what is too much, too: a client that kprof hangs up
  * on would not see why. */
 static void read_command(kprof_remote *remote, client *from)
 {

@@ -29,7 +29,7 @@ const char *kprof_sessions_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* A folder that is recovered is one that a user has named: nothing else in it is touched. */
+/* A user names the folder to recover, so kprof touches nothing else in it. */
 static bool is_own_file(const char *name)
 {
     static const char *const prefixes[] = {KPROF_CONFIG_FILE,  KPROF_OWNER_FILE, RECOVER_FILE, NOTE_FILE, "gpu.",
@@ -37,7 +37,7 @@ static bool is_own_file(const char *name)
     return kprof_begins_with_one(name, prefixes) || kprof_ends_with(name, ".spool") || kprof_ends_with(name, ".cubin");
 }
 
-/* If no descriptor is left to list the folder, a session that has just been made still goes. */
+/* Without a free descriptor kprof cannot list the folder, but it still removes a session that it has just made. */
 static void remove_files(int folder)
 {
     int copy = fcntl(folder, F_DUPFD_CLOEXEC, 0);

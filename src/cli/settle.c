@@ -575,8 +575,8 @@ static kprof_status settle_pages(kprof_options *options)
     return KPROF_THEN(status, settle_conditions(options));
 }
 
-/* Can the run that takes the census measure what is asked for? It measures launches of kernels that come again,
- * unless they are chosen by numbers and places that only a run of its own counts. */
+/* Can the run that takes the census measure what is asked for? It measures kernels as they come again; a choice of
+ * launches by numbers and places takes a run of its own. */
 static bool measures_beside(const kprof_options *options)
 {
     const kprof_filter_spec *filter = &options->filter;

@@ -99,8 +99,8 @@ bool kprof_pid_is_stopped(long pid)
     return state == 'T' || state == 't';
 }
 
-/* Does it live? In another namespace it has a number that may be another process' here, which runs something else, or
- * into which this user may not look. */
+/* Does it live? A process of another namespace has a number that another process may have here: one that runs something
+ * else, or that this user may not look into. */
 static bool lives(const spool *item)
 {
     char path[64], executable[4096];

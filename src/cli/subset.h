@@ -16,7 +16,7 @@ typedef struct kprof_choice_of_part {
 kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_part *out) KPROF_MUST_CHECK;
 void kprof_subset_free(kprof_choice_of_part *choice); /* members, not the struct */
 
-/* Does the line ask kprof report for something else than all of one report? */
+/* Does the line ask kprof report for anything but one whole report? */
 bool kprof_subset_is_wanted(const kprof_options *options);
 /* Does that need a file of its own? Sections and metrics can be hidden in a report as it is. */
 bool kprof_subset_needs_file(const kprof_options *options);

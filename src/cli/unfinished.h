@@ -1,7 +1,7 @@
-/* The file that a command is writing, which nobody is to take for a whole one. */
+/* The file that a command is writing: nobody shall take it for a whole one. */
 #pragma once
 
-/* Let such a signal wait until one of the two below is called, while a file is made. */
+/* Let a signal that ends kprof wait while a file is made, until one of the two below is called. */
 void kprof_unfinished_hold(void);
 /* Have a signal that ends kprof remove this file first, and SQLite's files beside it. `folder` is removed then, too;
  * NULL: none. One file at a time; a signal that is ignored stays so. */

@@ -26,6 +26,6 @@ kprof_status kprof_words_read(const char *path, kprof_strlist *out) KPROF_MUST_C
  * on a command line, each with its value. USAGE where the file cannot be read, or has other lines. */
 kprof_status kprof_config_read(const char *path, const char *mode, kprof_strlist *out) KPROF_MUST_CHECK;
 /* Return the path of the configuration that ncu reads by itself, of the working folder or of the user; NULL: there is
- * none. Who can write to the folder could choose what kprof loads, so unless it was asked for kprof passes that over,
- * and says so. Caller frees. */
+ * none. Whoever can write to the working folder could choose what kprof loads: kprof passes that file over, with a
+ * message, unless the user has asked for it. Caller frees. */
 char *kprof_config_find(bool of_folder);

@@ -1175,7 +1175,7 @@ TEST(all_refusals_of_a_line)
     assert_non_null(strstr(captured.last, "--launch-count: \"x\" is not valid"));
     assert_int_equal(parse("--mps client --unheard-of x --print-source tileir app"), KPROF_USAGE);
     assert_int_equal(captured.count, 2); /* whose argument x is, nobody knows */
-    assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof has no support");
+    assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof does not support");
 }
 
 TEST(ending_the_application)

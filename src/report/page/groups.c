@@ -328,7 +328,7 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
     kprof_group_tell_disagreeing(group, out);
 }
 
-/* Tell from where the innermost line of the user's own was reached, as stacks may have that in common. */
+/* Stacks may share their innermost line of the user's own: tell which line called that. */
 static void describe_callers(const kprof_told_stacks *stacks, size_t number, kprof_strbuf *out)
 {
     const kprof_told_stack *stack = number < stacks->stack_count ? &stacks->stacks[number] : NULL;

@@ -514,7 +514,7 @@ static void describe_profile(const shown_code *shown, kprof_strbuf *out)
                             (unsigned long long)profile->counted, kprof_ending(profile->counted, "es"));
 }
 
-/* Are its values of one launch, and those of another launch of the kernel are kept apart? */
+/* Are its values those of one launch, and does the report keep other launches of the kernel apart? */
 static bool is_one_of_several(const source_page *page, const kprof_code_profile *profile)
 {
     return profile->counted <= 1 && profile->sampled <= 1 &&
@@ -716,7 +716,8 @@ static size_t count_others(const source_page *page, const source_note *note)
                      strcmp(note[i + 1].text, note->text) == 0 && !is_told_before(page, &note[i + 1], false));
 }
 
-/* The notes are all that the page has where nothing was measured. People see once what is the same of many kernels. */
+/* The notes are all that the page has where nothing was measured. People see a note once that is the same for many
+ * kernels. */
 static void show_notes(source_page *page)
 {
     kprof_emitter *emitter = page->emitter;
@@ -861,7 +862,7 @@ static void show_whole_code(source_page *page, const kprof_code_profiles *of_ptx
     emit_code(&shown, &whole);
 }
 
-/* Warn of files that the user named for their texts, and that no line of the report is of. */
+/* Warn of files that the user has named and that no line of the report comes from. */
 static void tell_strangers(const source_page *page)
 {
     const kprof_strlist *files = page->context->options->source_files;

@@ -171,8 +171,8 @@ static void find_time(const shares *all, load *of)
                                            : NAN;
 }
 
-/* Take the census of kernels that have launches which were measured, as the page is about these, or of all where no
- * launch was. */
+/* Take the census of the kernels whose launches were measured, which the page is about; of all kernels where no launch
+ * was. */
 static void take_census(shares *all)
 {
     const bool is_alone = all->kernel_count == 0;

@@ -27,6 +27,6 @@ kprof_status kprof_stats_leave_out(kprof_report *report, bool are_asked_for, kpr
 typedef struct kprof_stats_records {
     bool managed, samples, callers, counters;
 } kprof_stats_records;
-/* Will a run have what the tables that were asked for are about? USAGE, with a message, where an option of kprof trace
- * lacks for one; NOT_COLLECTED where kprof records nothing for it. */
+/* Will a run record what these tables need? USAGE, with a message, where a table needs an option of kprof trace that is
+ * not given; NOT_COLLECTED where kprof records nothing for it. */
 kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records) KPROF_MUST_CHECK;

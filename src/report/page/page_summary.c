@@ -14,7 +14,7 @@ typedef struct summary_page {
 
 #define SPREAD_FIELDS 6
 
-/* How evenly the ranks of a job, or what else the merged reports are of, load the kernel. */
+/* How evenly the ranks of a job, or the other sources of merged reports, load the kernel. */
 static size_t describe_spread(const kprof_page_shares *shares, const kprof_model_kernel *kernel, char text[512],
                               kprof_emit_field fields[SPREAD_FIELDS])
 {
