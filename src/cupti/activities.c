@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/call_records.h"
+#include "cupti/driver.h"
 #include "host/load.h"
 
 #include <pthread.h>
@@ -27,6 +28,9 @@
 #define MOST_LEAST      16 /* small ones in a row: who fills them faster gets whole ones until the next choice */
 #define NAME_BYTES      128
 #define MOST_CALLS      1024 /* of the runtime, or of the driver, whose names are kept */
+
+/* With more contexts nothing tells whether all of them are in error. */
+#define MOST_CONTEXTS 64
 
 /* More than contexts have: an older one is then forgotten. */
 #define MOST_OWN_STREAMS 64
@@ -61,6 +65,18 @@ static struct {
     own_stream own[MOST_OWN_STREAMS];                  /* kprof's, the last ones that were made */
     size_t own_count;                                  /* of all of them */
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* The contexts of the process. */
+typedef struct context_list {
+    CUcontext items[MOST_CONTEXTS];
+    size_t count;
+    bool is_cut; /* there was no space for one */
+} context_list;
+
+static struct {
+    pthread_mutex_t mutex; /* guards the rest */
+    context_list list;
+} contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* CUPTI's kinds of records. Those of kernels, copies, sets, the runtime's calls and graphs have to be there. */
 static const struct {
@@ -592,17 +608,84 @@ static void tell_waiting(void)
     pthread_mutex_unlock(&activities.reading);
 }
 
-size_t kprof_activities_flush(void)
+static size_t flush(uint32_t flags)
 {
     if (!atomic_load(&activities.runs))
         return 0;
-    (void)activities.cupti->cuptiActivityFlushAll(0);
+    (void)activities.cupti->cuptiActivityFlushAll(flags);
     tell_waiting();
     if (pthread_mutex_lock(&activities.buffers) != 0) /* a signal handler has interrupted the thread that has it */
         return 0;
     const size_t kept = activities.out_count;
     pthread_mutex_unlock(&activities.buffers);
     return kept;
+}
+
+size_t kprof_activities_flush(void)
+{
+    return flush(0);
+}
+
+void kprof_activities_note_context(void *context, bool ends)
+{
+    context_list *list = &contexts.list;
+    if (pthread_mutex_lock(&contexts.mutex) != 0)
+        return;
+    const size_t at = KPROF_FIND(i, list->count, list->items[i] == context);
+    if (ends && at < list->count)
+        list->items[at] = list->items[--list->count];
+    else if (!ends && list->count < MOST_CONTEXTS)
+        list->items[list->count++] = context;
+    else
+        list->is_cut = true;
+    pthread_mutex_unlock(&contexts.mutex);
+}
+
+static bool is_fatal(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Nothing runs any more in a context that is in error, and each call there has that error. */
+static bool is_in_error(const kprof_driver_api *driver, CUcontext context)
+{
+    size_t free_bytes, total_bytes;
+    CUresult result = driver->cuCtxPushCurrent_(context);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuMemGetInfo_(&free_bytes, &total_bytes);
+        (void)driver->cuCtxPopCurrent_(&context);
+    }
+    return is_fatal(result);
+}
+
+static bool have_all_failed(void)
+{
+    const kprof_driver_api *driver;
+    if (kprof_driver_load(&driver) != KPROF_OK || pthread_mutex_lock(&contexts.mutex) != 0)
+        return false;
+    const context_list list = contexts.list; /* the driver may wait for a thread that notes a context */
+    pthread_mutex_unlock(&contexts.mutex);
+    return list.count > 0 && !list.is_cut && !KPROF_ANY(i, list.count, !is_in_error(driver, list.items[i]));
+}
+
+/* A forced flush might not return while a kernel runs. */
+size_t kprof_activities_flush_failed(void)
+{
+    return flush(have_all_failed() ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }
 
 void kprof_activities_leave_out(void *context, void *stream)

@@ -35,6 +35,11 @@ kprof_status kprof_activities_follow_managed(void) KPROF_MUST_CHECK;
 /* Hand over the activities that have ended. Return how many buffers CUPTI keeps, as an activity in them goes on. Waits
  * for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);
+/* Hand over those, too, that had not ended as all contexts of the process came to be in error; CUPTI then knows the
+ * times of none of them. Return how many buffers it keeps: all, where a context still works. */
+size_t kprof_activities_flush_failed(void);
+/* Note that a context (CUcontext) was made, or ends. */
+void kprof_activities_note_context(void *context, bool ends);
 /* Leave out what runs in this stream (CUcontext, CUstream), which is kprof's own and has just been made. */
 void kprof_activities_leave_out(void *context, void *stream);
 /* Record no activity of the GPU until it is called with false: records of kernels make

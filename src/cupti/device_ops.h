@@ -152,6 +152,7 @@
     X(activities_follow_managed)                                                                                       \
     X(activities_pause)                                                                                                \
     X(activities_flush)                                                                                                \
+    X(activities_flush_failed)                                                                                         \
     X(activities_save)                                                                                                 \
     X(activities_now_ns)                                                                                               \
     X(unseen_await)

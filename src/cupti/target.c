@@ -237,10 +237,12 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     } else if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
         target.hooks.driver_started();
     } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
+        kprof_activities_note_context(data->context, false);
         target.hooks.context_created(data->context);
     } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
         if (target.hooks.context_ending)
             target.hooks.context_ending(data->context);
+        kprof_activities_note_context(data->context, true);
         kprof_variables_forget(data->context);
         kprof_allocations_forget(data->context);
         kprof_freed_forget(data->context);

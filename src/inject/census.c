@@ -285,7 +285,7 @@ void kprof_census_end(void)
 {
     if (!kprof_engine.process.config.census || !kprof_recording_runs())
         return;
-    (void)kprof_engine.device->activities_flush();
+    (void)kprof_recording_finish();
     if (pthread_mutex_lock(&census.mutex) != 0) /* a signal handler ends the process within one of these functions */
         return;
     write_rows();

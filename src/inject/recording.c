@@ -104,6 +104,21 @@ void kprof_recording_flush(void)
         (void)kprof_engine.device->activities_flush();
 }
 
+/* What kprof asks the driver for meanwhile is no call of the application. */
+size_t kprof_recording_finish(void)
+{
+    size_t kept = kprof_engine.device->activities_flush();
+    if (kept == 0)
+        return 0;
+    const int64_t start_ns = kprof_engine.device->activities_now_ns();
+    if (told)
+        told->begin(start_ns, 0);
+    kept = kprof_engine.device->activities_flush_failed();
+    if (told)
+        told->end(start_ns, kprof_engine.device->activities_now_ns());
+    return kept;
+}
+
 bool kprof_recording_save(void)
 {
     return kprof_recording_runs() && !kprof_recording_is_beside() && kprof_engine.device->activities_save();

@@ -47,5 +47,7 @@ void kprof_recording_note_call(const kprof_call *call);
 void kprof_recording_flush(void);
 /* Stop recording calls twice, if kprof can tell them by now; in kprof's own thread. Returns whether to ask again. */
 bool kprof_recording_save(void);
+/* Take what CUPTI still has, as the recording ends. Return how many of its buffers it keeps. */
+size_t kprof_recording_finish(void);
 /* Record nothing in a forked child. */
 void kprof_recording_forget(void);

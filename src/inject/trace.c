@@ -355,7 +355,7 @@ void kprof_trace_end(void)
 {
     if (!kprof_engine.process.config.traces || !kprof_recording_runs())
         return;
-    const size_t kept = kprof_engine.device->activities_flush();
+    const size_t kept = kprof_recording_finish();
     if (pthread_mutex_lock(&trace.mutex) != 0) /* a signal handler ends the process in the middle of a block */
         return;
     write_block();

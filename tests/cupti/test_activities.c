@@ -2,6 +2,7 @@
  * fills, as CUPTI would. */
 #include "cupti/activities.h"
 #include "cupti/call_records.h"
+#include "cupti/driver.h"
 #include "host/load.h"
 #include "log_capture.h"
 #include "test.h"
@@ -22,7 +23,7 @@ static struct {
     bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
     CUpti_ActivityKind refused; /* a kind that cannot be enabled */
     CUptiResult registered, managed;
-    size_t dropped, driver_calls, questions, flushes;
+    size_t dropped, driver_calls, questions, flushes, forced;
     bool launches;           /* are calls of the driver that launch recorded? */
     void (*meanwhile)(void); /* as CUPTI is told to leave them out */
 } cupti;
@@ -119,9 +120,39 @@ static CUptiResult configure_managed(CUpti_ActivityUnifiedMemoryCounterConfig *c
 
 static CUptiResult flush_all(uint32_t flag)
 {
-    assert_int_equal(flag, 0); /* a forced one may not return */
     cupti.flushes++;
+    cupti.forced += flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED; /* which may not return */
     return CUPTI_SUCCESS;
+}
+
+static CUcontext current;
+static CUcontext failed[2];
+
+static CUresult push_context(CUcontext context)
+{
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pop_context(CUcontext *context)
+{
+    *context = current;
+    current = NULL;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_info(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = *total_bytes = 1;
+    return current == failed[0] || current == failed[1] ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+}
+
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api driver = {
+        .cuCtxPushCurrent_ = push_context, .cuCtxPopCurrent_ = pop_context, .cuMemGetInfo_ = get_info};
+    *out = &driver;
+    return KPROF_OK;
 }
 
 static CUptiResult flush_period(uint32_t ms)
@@ -690,6 +721,36 @@ TEST(memory_is_bounded)
     assert_true(was_there);
     complete(&again);
     cupti.complete(NULL, 0, NULL, 0, 0); /* as CUPTI answers a request that was declined */
+}
+
+/* CUPTI is forced to hand over what it has only where no context can run anything any more. */
+TEST(contexts_in_error)
+{
+    char places[70];
+    const CUcontext first = (CUcontext)(void *)&places[0], second = (CUcontext)(void *)&places[1];
+    const size_t before = cupti.forced;
+    failed[0] = first;
+    (void)kprof_activities_flush_failed(); /* no context is known */
+    kprof_activities_note_context(first, false);
+    kprof_activities_note_context(second, false);
+    (void)kprof_activities_flush_failed();
+    assert_int_equal(cupti.forced, before);
+    failed[1] = second;
+    (void)kprof_activities_flush();
+    assert_int_equal(cupti.forced, before);
+    (void)kprof_activities_flush_failed();
+    assert_int_equal(cupti.forced, before + 1);
+    failed[1] = NULL;
+    kprof_activities_note_context(second, true);
+    (void)kprof_activities_flush_failed();
+    assert_int_equal(cupti.forced, before + 2);
+    assert_null(current);
+    for (size_t i = 2; i < sizeof places; i++)
+        kprof_activities_note_context(&places[i], false);
+    for (size_t i = 2; i < sizeof places; i++)
+        kprof_activities_note_context(&places[i], true);
+    (void)kprof_activities_flush_failed(); /* a context may have been forgotten */
+    assert_int_equal(cupti.forced, before + 2);
 }
 
 TEST(nothing_is_taken_for_granted)

@@ -193,6 +193,9 @@ class Census(Case):
         run = self.census("-f", "-o", "run", steps=["do=lost:7", f"launch={SCALE}*7"], code=106)
         self.assertIn("the census lacks the time of 7 launches, which CUPTI could not keep", run.err)
         self.assertIn("the census has no launch", run.err)
+        run = self.census("-f", "-o", "run", steps=[f"launch={SCALE}*7", "do=failed"], code=106)
+        self.assertIn("the census lacks the time of 7 launches, which CUPTI could not keep", run.err)
+        self.assertEqual(self.query("run.kprof", "SELECT launches FROM process"), [(7,)])
         run = self.census("-f", "-o", "run", "--top", "1", "-k", "other", "--metrics", METRIC, code=106)
         for text in ("no launch matched -k other", "x scale"):
             self.assertIn(text, run.err)

@@ -688,6 +688,15 @@ class Records(Tracing):
         self.assertIn("had not ended", reason)
         self.assertIn("warning: processes that ended before their work on the GPU: 1;", self.kprof("stats", "run").err)
 
+    def test_context_in_error(self):
+        """CUPTI tells no times of kernels any more. Their records, and the calls, are there."""
+        self.assert_run(self.trace("do=set:64", f"launch={SCALE}*8", "do=failed"), 0)
+        self.assertEqual(self.rows("kernel", "start_ns IS NULL"), [(1,)] * 8)
+        self.assertEqual(len(self.rows("call", "name_id")), 9)
+        self.assertEqual(self.query("run.kprof", "SELECT reason FROM trace"), [("",)])
+        self.assertIn("warning: kernels, copies, sets and graphs whose times CUPTI does not know: 8;",
+                      self.kprof("stats", "run").err)
+
     def test_each_process_has_its_own(self):
         self.assert_run(self.trace(f"processes=2:{SCALE}", f"launch={VECTOR_ADD}"), 0)
         self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace ORDER BY process_id"),

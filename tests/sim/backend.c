@@ -2372,6 +2372,11 @@ static size_t activities_flush(void)
     return 0;
 }
 
+static size_t activities_flush_failed(void)
+{
+    return activities_flush();
+}
+
 static void activities_pause(bool pauses)
 {
     lock();

@@ -11,6 +11,7 @@
  *   junk:N     N records of a kind that kprof does not know
  *   lost:N     N kernels whose times CUPTI does not know
  *   kept:N     CUPTI keeps N buffers when it is flushed
+ *   failed     the context is in error: CUPTI keeps what it has, and knows no times of kernels
  *   move:HOW:BYTES  managed memory moves, at 25 GB/s; fault:WHERE  of CPU or GPU, for the next of its pages
  *   graph:N    a graph of N kernels is launched; overhead:US  CUPTI takes so long for itself in a call of the host
  *   sampled    wait until the GPU is sampled over time (utilization.h)
@@ -42,7 +43,7 @@
 static struct {
     pthread_mutex_t mutex;
     kprof_activity_sink sink;
-    bool runs, pauses, follows_managed, has_whole_graphs;
+    bool runs, pauses, follows_managed, has_whole_graphs, failed;
     int64_t now_ns, free_ns[MOST]; /* of streams */
     int64_t kernel_ns;
     int stream;
@@ -357,6 +358,8 @@ static bool do_locked(const char *word, const char *rest)
         timeline.junk += (uint64_t)number;
     else if (strcmp(word, "kept") == 0)
         timeline.kept = (size_t)number;
+    else if (strcmp(word, "failed") == 0)
+        timeline.failed = true;
     else if (strcmp(word, "lose") == 0)
         sim_utilization_lose(number);
     else if (strcmp(word, "lost") == 0)
@@ -403,6 +406,18 @@ static kprof_status follow_managed(void)
 static size_t flush(void)
 {
     pthread_mutex_lock(&timeline.mutex);
+    if (!timeline.failed)
+        hand_over();
+    pthread_mutex_unlock(&timeline.mutex);
+    return timeline.failed ? 1 : timeline.kept;
+}
+
+static size_t flush_failed(void)
+{
+    pthread_mutex_lock(&timeline.mutex);
+    for (size_t i = 0; i < timeline.count && timeline.failed; i++)
+        if (timeline.full[i].kind == KPROF_ACTIVITY_KERNEL)
+            timeline.full[i].kernel.start_ns = timeline.full[i].kernel.end_ns = -1;
     hand_over();
     pthread_mutex_unlock(&timeline.mutex);
     return timeline.kept;
@@ -431,6 +446,7 @@ void sim_timeline_prepare(kprof_device_ops *device)
     device->activities_start = start;
     device->activities_follow_managed = follow_managed;
     device->activities_flush = flush;
+    device->activities_flush_failed = flush_failed;
     device->activities_pause = pause_records;
     device->activities_now_ns = now;
     sim_utilization_reach(START_NS); /* kprof's thread may sample before the application does anything */
