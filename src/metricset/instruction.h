@@ -22,7 +22,8 @@ enum { KPROF_INSTRUCTION_NEEDS = 3 };
 #define KPROF_STALL_PREFIX KPROF_SAMPLE_PREFIX "warps_issue_stalled_"
 #define KPROF_STALL_SUFFIX "_not_issued"
 /* The reasons of a warp to wait, in the order of ncu's columns: in the words of metrics, people, ncu's column and that
- * of samples that issued nothing; OPTIONAL: ncu has these only where a warp had the reason; the meaning. */
+ * of samples that issued nothing; OPTIONAL: ncu has these only where a warp had the reason; the meaning. An H200
+ * counts as "gmma" what it samples as "warpgroup_arrive": people read one word for both. */
 #define KPROF_STALL_REASONS(X)                                                                                         \
     X("barrier", "Barrier", "barrier", "barrier", COUNT, "The warp waits for other warps at a barrier")                \
     X("branch_resolving", "Branch Resolving", "branch_resolving", "branch_resolving", COUNT,                           \
@@ -30,7 +31,7 @@ enum { KPROF_INSTRUCTION_NEEDS = 3 };
     X("dispatch_stall", "Dispatch Stall", "dispatch", "dispatch", COUNT, "The dispatcher holds the instruction back")  \
     X("drain", "Drain", "drain", "drain", COUNT, "The warp has ended, and waits until its stores are out")             \
     X("gmma", "GMMA", "gmma", "gmma", OPTIONAL, "The warp waits for matrix operations of its warpgroup")               \
-    X("warpgroup_arrive", "Warpgroup Arrive", "warpgroup_arrive", "warpgroup_arrive", OPTIONAL,                        \
+    X("warpgroup_arrive", "GMMA", "warpgroup_arrive", "warpgroup_arrive", OPTIONAL,                                    \
       "The warp waits for its warpgroup, before matrix operations")                                                    \
     X("imc_miss", "IMC Miss", "imc", "imc", COUNT, "The warp waits for a constant that the cache does not have")       \
     X("lg_throttle", "LG Throttle", "lg", "lg", COUNT, "The queue for local and global memory is full")                \

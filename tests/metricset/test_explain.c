@@ -2,6 +2,7 @@
 #include "log_capture.h"
 #include "metricset/explain.h"
 #include "metricset/expr.h"
+#include "metricset/instruction.h"
 #include "test.h"
 
 #include <string.h>
@@ -151,6 +152,19 @@ TEST(test_words_of_pages)
     assert_string_equal(found.metric, "launch__thread_count");
     assert_non_null(strstr(found.help, "As a heading of pages: Active threads of each execution."));
     kprof_explanation_free(&found);
+}
+
+/* What the source page says of samples is the name of a row of Warp State Statistics. */
+TEST(test_stalls_of_samples)
+{
+#define PEOPLE(name, people, ...) people,
+    static const char *const stalls[] = {KPROF_STALL_REASONS(PEOPLE)};
+    for (size_t i = 0; i < sizeof stalls / sizeof *stalls; i++) {
+        kprof_explanation found;
+        assert_int_equal(kprof_explain(catalog, NULL, stalls[i], &found), KPROF_OK);
+        assert_true(kprof_strlist_contains(&found.sections, "WarpStateStats"));
+        kprof_explanation_free(&found);
+    }
 }
 
 TEST(test_base_name)
