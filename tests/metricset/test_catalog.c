@@ -1,7 +1,10 @@
 /* Set files: the shipped ones, a user's folder over them, the example of docs/metricsets.md, and files that are wrong.
  */
+#include "core/names.h"
 #include "log_capture.h"
+#include "metricset/catalog.h"
 #include "metricset/explain.h"
+#include "metricset/expr.h"
 #include "metricset/metricset.h"
 #include "test.h"
 
@@ -99,6 +102,46 @@ TEST(test_shipped)
         if (strlen(kprof_catalog_section(catalog, i).help) <= 20)
             fail_msg("the help of section %s is too short", kprof_catalog_section(catalog, i).id);
     assert_string_equal(kprof_catalog_section(catalog, 0).id, "SpeedOfLight");
+    kprof_catalog_free(catalog);
+}
+
+static double give_one(void *user, const char *name)
+{
+    return 1;
+}
+
+static void assert_not_negative(void *user, kprof_item *item, const char *column)
+{
+    if (item->name && kprof_expr_evaluate(item->compiled, give_one, NULL) < 0)
+        fail_msg("%s of section %s is below 0 where all that it is made of is 1", item->name, (const char *)user);
+}
+
+/* Passes differ a little, so the parts of a total may add up to more than it: what they leave is no less than 0. And
+ * one word stands for one value, but for one that has two units. */
+TEST(test_values)
+{
+    kprof_catalog *catalog;
+    assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
+    kprof_names labels = {0};
+    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
+    KPROF_AUTO(kprof_pool) pool = {0};
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        kprof_section section;
+        assert_int_equal(
+            kprof_section_resolve(&catalog->sections[i], &(kprof_supply){&pool, NULL, NULL}, NULL, &section), KPROF_OK);
+        kprof_section_visit(&section, assert_not_negative, (void *)section.id);
+        for (size_t k = 0; k < section.item_count; k++) {
+            const kprof_item *item = &section.items[k];
+            const size_t at = kprof_names_find(&labels, item->label);
+            if (at == KPROF_NAMES_NONE) {
+                kprof_names_add(&labels, item->label, names.count);
+                kprof_strlist_add(&names, item->name);
+            } else if (strcmp(names.items[at], item->name) != 0 && strcmp(item->label, "Memory Throughput") != 0)
+                fail_msg("%s of section %s is %s, and %s elsewhere", item->label, section.id, item->name,
+                         names.items[at]);
+        }
+    }
+    kprof_names_free(&labels);
     kprof_catalog_free(catalog);
 }
 
