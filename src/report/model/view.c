@@ -8,19 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The chip and section that showed a metric last, and the label that it had below the heading of a section. */
+/* The section that showed a metric last, and the label that it had below the heading of a section. */
 typedef struct shown_place {
-    const kprof_view_chip *chip;
-    const kprof_section *section;
-    const char *item_label; /* NULL: in tables and rooflines only */
+    const kprof_section *section; /* NULL: none has shown it */
+    const char *item_label;       /* NULL: in tables and rooflines only */
 } shown_place;
 
 /* The state while a view is built. */
 typedef struct builder {
     kprof_view *view;
     kprof_names columns; /* name -> column */
-    shown_place *places; /* by column */
-    const kprof_view_chip *chip;
     const kprof_section *section;
     kprof_view_section *target;
 } builder;
@@ -44,7 +41,6 @@ static void add_column(builder *build, kprof_emit_metric *metric)
         return;
     metric->column = view->column_count;
     kprof_names_add(&build->columns, metric->name, metric->column);
-    KPROF_APPEND(build->places, view->column_count);
     *KPROF_POOL_ADD(view->model->pool, view->columns, view->column_count) = *metric;
 }
 
@@ -60,12 +56,6 @@ static kprof_emit_metric *add_metric(builder *build, const char *name, const cha
     metric->unit = unit ? unit : index == KPROF_NAMES_NONE ? "" : model->metrics[index].unit;
     add_column(build, metric);
     build->target->metric_count++;
-    shown_place *place = &build->places[metric->column];
-    metric->repeated = place->section == build->section;
-    metric->shown_before = place->chip == build->chip;
-    place->item_label = metric->shown_before ? place->item_label : NULL;
-    place->chip = build->chip;
-    place->section = build->section;
     return metric;
 }
 
@@ -182,9 +172,6 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
         kprof_emit_metric *metric =
             add_metric(build, section->items[i].name, section->items[i].label, section->items[i].unit);
         set_help(build, metric, section->items[i].help);
-        const char **label = &build->places[metric->column].item_label;
-        metric->told_before = *label && strcmp(*label, metric->label) == 0;
-        *label = *label ? *label : metric->label;
     }
     for (size_t i = 0; i < section->table_count; i++)
         build_table(build, &section->tables[i], &out->tables[i]);
@@ -196,12 +183,30 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
 {
     out->metrics = kprof_pool_calloc(build->view->model->pool, chip->value_count + 1, sizeof *out->metrics);
     out->sections = kprof_pool_calloc(build->view->model->pool, chip->shown_count + 1, sizeof *out->sections);
-    build->chip = out;
     for (size_t i = 0; i < chip->shown_count; i++) {
         kprof_view_section *section = &out->sections[out->section_count++];
         section->metrics = out->metrics + out->metric_count;
         build_section(build, &chip->sections[i], section);
         out->metric_count += section->metric_count;
+    }
+    kprof_view_mark(build->view, out, NULL);
+}
+
+void kprof_view_mark(const kprof_view *view, kprof_view_chip *chip, const bool *is_shown)
+{
+    KPROF_AUTO_FREE shown_place *places = kprof_calloc(view->column_count + 1, sizeof *places);
+    for (size_t i = 0; i < chip->section_count; i++) {
+        const kprof_view_section *section = &chip->sections[i];
+        for (size_t k = 0; k < section->metric_count && (!is_shown || is_shown[i]); k++) {
+            kprof_emit_metric *metric = &section->metrics[k];
+            shown_place *place = &places[metric->column];
+            const bool is_item = k < section->section->item_count; /* below the heading */
+            metric->repeated = place->section == section->section;
+            metric->shown_before = place->section != NULL;
+            metric->told_before = is_item && place->item_label && strcmp(place->item_label, metric->label) == 0;
+            place->section = section->section;
+            place->item_label = is_item && !place->item_label ? metric->label : place->item_label;
+        }
     }
 }
 
@@ -227,7 +232,6 @@ void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kpr
         entitle(&build, title, &out->chips[i]);
     }
     kprof_names_free(&build.columns);
-    free(build.places);
 }
 
 KPROF_BY_TEXT(by_name, kprof_emit_metric, name)

@@ -83,6 +83,9 @@ void kprof_view_sections(const kprof_model *model, kprof_metric_title title, kpr
  * `with_instructions` those of instructions, too, by ncu's names. */
 void kprof_view_all(const kprof_model *model, bool with_instructions, kprof_view *out);
 
+/* Mark what an earlier section tells, of those of a chip's sections that are shown. NULL: all are. */
+void kprof_view_mark(const kprof_view *view, kprof_view_chip *chip, const bool *is_shown);
+
 /* Take a launch's value of a metric, and the passes that it came from. */
 void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric);
 /* Take all of a launch's values, sort tables and locate points; NULL when the launch's chip has no sections. */

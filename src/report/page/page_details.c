@@ -96,6 +96,20 @@ static void show_section(kprof_emitter *emitter, const kprof_view_section *secti
         emitter->ops->what_if(emitter, curves, count);
 }
 
+/* Which of the chip's sections the page shows of a launch: where merged runs had other sets, not all. The caller frees
+ * it. */
+static bool *choose_sections(const kprof_launch_page *page, const kprof_view_chip *chip,
+                             const kprof_model_launch *launch)
+{
+    const size_t count = chip ? chip->section_count : 0;
+    bool *is_shown = kprof_calloc(count + 1, sizeof *is_shown);
+    for (size_t i = 0; i < count; i++)
+        is_shown[i] = page->emitter->ops->has_layout || is_collected(&chip->sections[i], page->view->model, launch);
+    if (chip && page->view->model->has_other_sets)
+        kprof_view_mark(page->view, &page->view->chips[launch->device->chip_index], is_shown);
+    return is_shown;
+}
+
 /* NULL: the report has no plan for the launch's chip. */
 static const kprof_model_chip *model_chip(const kprof_emitter *emitter, const kprof_model_launch *launch)
 {
@@ -183,6 +197,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
     const bool has_findings =
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
+    KPROF_AUTO_FREE bool *is_shown = choose_sections(page, chip, launch);
     kprof_emit_findings all = {.findings = NULL};
     if (has_findings) {
         const kprof_code_profile *profile = kprof_code_profile_of(page->hot->profiles, launch->id);
@@ -198,7 +213,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     show_over_time(page, launch);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
-        if (!emitter->ops->has_layout && !is_collected(&chip->sections[i], page->view->model, launch))
+        if (!is_shown[i])
             continue;
         emitter->ops->section_begin(emitter, section);
         show_section(emitter, &chip->sections[i], launch);
