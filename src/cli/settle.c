@@ -569,7 +569,7 @@ static kprof_status settle_pages(kprof_options *options)
         options->group_by = KPROF_GROUP_SHAPE;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
     if (status == KPROF_OK && options->page == KPROF_PAGE_BRIEF && kprof_is_csv(options->format))
-        status = kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
+        status = kprof_fail(KPROF_USAGE, "the brief page is not a table; give --json, or --page summary --csv");
     if (options->page == KPROF_PAGE_BRIEF && options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL; /* the page has a document for each kernel */
     return KPROF_THEN(status, settle_conditions(options));

@@ -533,7 +533,8 @@ TEST(brief_pages)
     assert_string_equal(options.selection.sets.items[0], "agent");
     assert_int_equal(parse("--brief --section SpeedOfLight app"), KPROF_OK);
     assert_int_equal(options.selection.sets.count, 0);
-    assert_refused("report r.kprof --brief --csv", "the brief page is no table; give --json, or --page summary --csv");
+    assert_refused("report r.kprof --brief --csv",
+                   "the brief page is not a table; give --json, or --page summary --csv");
     assert_refused("report r.kprof --brief --page raw", "--brief and --page exclude each other");
     assert_refused("report r.kprof --page raw --brief", "--page and --brief exclude each other");
 }
