@@ -400,16 +400,17 @@ def faults_of_statistics(source, kprof):
 
 
 def faults_of_excess(source, kprof):
-    """Text and Markdown say what shares of more than 100 % are, where they show any."""
+    """Text and Markdown say what shares above 100 % or below 0 % are, where they show any."""
     for kernel, page, expected in (("small_code", "details", True), ("dram_bound_sum", "details", False),
+                                   ("constant_divergent_index", "details", True),
                                    ("small_code", "statistics", True), ("dram_bound_sum", "statistics", False)):
         for options in ([], ["--markdown"]):
             printed = print_report(source, kprof, "-k", kernel, "--page", page, *options)
             shown = printed.replace("100 %", "").replace("100.00 %", "")
-            has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
-            told = printed.rstrip().rpartition("\n\n")[2].startswith("Shares of more than 100 %")
+            has_any = re.search(r"(\b1\d\d(\.\d+)?| -[\d.]+) %", shown) is not None
+            told = printed.rstrip().rpartition("\n\n")[2].startswith("Shares above 100 %")
             if has_any != expected or told != expected:
-                yield f"{kernel}, {page} {options}: shares of more than 100 %: {has_any}, explained: {told}"
+                yield f"{kernel}, {page} {options}: impossible shares: {has_any}, explained: {told}"
 
 
 def faults_of_breakdowns(source, kprof):

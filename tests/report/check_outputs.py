@@ -404,6 +404,26 @@ def check_trace_with_instructions(source, write_fixture, kprof):
         check('"part":"code"' in text and '"part":"program"' in text, "--html lacks the instructions, or the trace")
 
 
+def check_same_values(path, kprof):
+    """Runs of several sets were merged into the report: CSV has each value of a launch that JSON has."""
+    def run(option):
+        return subprocess.run([kprof, "report", path, option], capture_output=True, text=True, check=True).stdout
+    rows = {(int(row["launch"]), row["metric"]) for row in csv.DictReader(run("--csv").splitlines()) if row["value"]}
+    for launch in json.loads(run("--json"))["launches"]:
+        cells = [cell for section in launch["sections"] for table in section["tables"] for row in table["rows"]
+                 for cell in row["cells"] if cell]
+        for item in [item for section in launch["sections"] for item in section["items"]] + cells:
+            check(item["value"] is None or (launch["id"], item["name"]) in rows,
+                  f"{path.name}: launch {launch['id']}: CSV lacks {item['name']}, which JSON has")
+
+
+def check_nothing_sampled(path, kprof):
+    """The report has the plan of samples over time, and no sample."""
+    done = subprocess.run([kprof, "report", path, "--page", "timeline"], capture_output=True, text=True, check=False)
+    check(done.returncode == 106 and "none of these launches has samples over time" in done.stderr,
+          f"{path.name}: the timeline page ends with {done.returncode}: {done.stderr}")
+
+
 def main():
     source, write_fixture, kprof = pathlib.Path(sys.argv[1]), *sys.argv[2:]
     golden = source / "tests/golden"
@@ -441,6 +461,9 @@ def main():
         check_brief(golden / name, schema)
     check_trace(golden / "raw-trace.json", golden / "raw.json")
     check_examples(source, write_fixture)
+    for name in ("libraries-h200", "further-h200"):
+        check_same_values(source / f"tests/report/findings/{name}.kprof", kprof)
+    check_nothing_sampled(source / "tests/report/findings/further-h200.kprof", kprof)
     check_trace_with_instructions(source, write_fixture, kprof)
     for failure in failures:
         print(failure)

@@ -282,12 +282,15 @@ function factsOf(launch) {
     ].filter(([, value]) => value !== null && value !== undefined);
 }
 
-// Does a section show a share of more than all?
+// Does a section show a share of more than all, or of less than nothing?
 function hasExcess(run, launch, section) {
     const cells = section.tables.flatMap((table) => table.rows.flatMap((row) => row.cells));
     const columns = [...section.items.map((item) => item.metric), ...cells];
     return columns.some(
-        (column) => column !== null && run.metric(column).unit === "%" && launch.values[column] > 100.005,
+        (column) =>
+            column !== null &&
+            run.metric(column).unit === "%" &&
+            (launch.values[column] > 100.005 || launch.values[column] < -0.005),
     );
 }
 
@@ -326,8 +329,8 @@ export function launchView(run, launch, view) {
                       h(
                           "p",
                           { class: "zeros" },
-                          "Shares of more than 100 % join counters of several passes, or of a launch too short for " +
-                              "them",
+                          "Shares above 100 % or below 0 % join counters of several passes, or of a launch too short " +
+                              "for them",
                       ),
               ],
     ];

@@ -20,7 +20,9 @@ function stepsOf({ starts, durations, values }) {
 
 // A metric's name with its range, which stays whole.
 function nameOf({ label, unit, most }, least, top, width) {
-    const range = most === null ? "" : `, ${human(least, unit)} to ${human(top, unit)}`;
+    const isFlat = least === 0 && most === 0; // the chart has a height all the same
+    const both = isFlat ? human(0, unit) : `${human(least, unit)} to ${human(top, unit)}`;
+    const range = most === null ? "" : `, ${both}`;
     return shortened(label, width - widthOf(range, FONT), FONT) + range;
 }
 

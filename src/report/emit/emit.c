@@ -133,7 +133,7 @@ void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *ou
 
 bool kprof_is_excess(double value, const char *unit)
 {
-    return strcmp(unit, "%") == 0 && value > 100.005;
+    return strcmp(unit, "%") == 0 && (value > 100.005 || value < -0.005);
 }
 
 void kprof_emit_lacks(const kprof_found *found, kprof_strlist *out)

@@ -35,7 +35,7 @@ typedef struct kprof_emit_field {
     const char *missing; /* what people see where it is missing; NULL: "n/a" */
     bool plain;          /* a heading gives it without its label */
     bool disagrees;      /* as of a metric: this value, or the one that it labels, joins passes that disagree */
-    bool is_value;       /* of a metric, whose shares of more than 100 % are explained to people */
+    bool is_value;       /* of a metric, whose shares above 100 % or below 0 % are explained to people */
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
     bool is_told;        /* another column says the same, so text drops it instead of folding it */
@@ -96,10 +96,11 @@ typedef struct kprof_emit_findings {
 kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
 /* Append a sentence to `out` if a throughput, as printed, is above all its parts in the table. */
 void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out);
-/* Is a value, as printed, a share of more than 100 %? A page that shows one to people explains it at the end. */
+/* Is a value, as printed, a share of more than 100 %, or of less than 0 %? A page that shows one to people explains it
+ * at the end. */
 bool kprof_is_excess(double value, const char *unit);
 #define KPROF_EXCESS_MEANING                                                                                           \
-    "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
+    "Shares above 100 % or below 0 % join counters of several passes, or of a launch too short for them"
 /* Add what a finding lacks, for people: metrics, and samples in place of those that are computed from them, since
  * nobody can ask for these. */
 void kprof_emit_lacks(const kprof_found *found, kprof_strlist *out);

@@ -30,8 +30,11 @@ kprof_status kprof_page_timeline(const kprof_page_context *context)
     kprof_list_begin(page.emitter, "timelines", "Timelines", KPROF_LIST_GROUPS, false);
     kprof_status status = kprof_page_walk(context, show_launch, &page);
     page.emitter->ops->list_end(page.emitter);
-    if (status == KPROF_OK && !page.has_any && context->reports->model.is_shown)
-        status = kprof_fail(KPROF_NO_MATCH, "nothing of what is chosen was sampled over time; --page timeline without "
-                                            "--metrics, --section and --set shows all that was");
+    if (status == KPROF_OK && !page.has_any)
+        status = kprof_fail(KPROF_NO_MATCH, "%s",
+                            context->reports->model.is_shown
+                                ? "nothing of what is chosen was sampled over time; --page timeline without --metrics, "
+                                  "--section and --set shows all that was"
+                                : "none of these launches has samples over time; kprof --set pmsampling takes them");
     return kprof_page_end(page.emitter, status);
 }
