@@ -144,6 +144,9 @@ static void check_text(const kprof_found *found, const cJSON *one, const char *w
     if (severity && !(fabs(found->severity_pct - severity->valuedouble) < 1e-9))
         fail_msg("%s %s Its severity is %.15g, not %.15g", found->finding->id, why, found->severity_pct,
                  severity->valuedouble);
+    const cJSON *symptom = cJSON_GetObjectItem(one, "symptom");
+    if (symptom && found->is_symptom != cJSON_IsTrue(symptom))
+        fail_msg("%s %s It is %s symptom", found->finding->id, why, found->is_symptom ? "a" : "no");
     if (found->state == KPROF_FOUND && found->finding->gain && found->finding->confidence == KPROF_CONFIDENCE_HIGH &&
         isnan(found->gain_pct) && isnan(found->severity_pct))
         fail_msg("%s %s It has neither gain nor severity, so that what matters less outranks it", found->finding->id,
