@@ -89,6 +89,8 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
     X(PREDICATED_OFF, "derived__source_thread_inst_pred_off", "thread",                                                \
       "active threads whose predicate was false, but at jumps")                                                        \
     X(IDLE, "derived__source_thread_inst_idle", "thread", "threads of a warp that are not active")                     \
+    X(CONSTANTS, "derived__source_inst_constant_indexed", "inst",                                                      \
+      "times that a warp read constants at an index of each thread")                                                   \
     X(WORST_EXCESS, "derived__source_sectors_worst_excess", "sector",                                                  \
       "excess sectors of the line that has the most of them")                                                          \
     X(WORST_SECTORS, "derived__source_sectors_worst", "sector",                                                        \

@@ -257,6 +257,12 @@ TEST(test_numbers_that_findings_read)
     assert_true(made_of("@P0 FADD R4, R4, R6", KPROF_COUNTER_PREDICATED_OFF) == 40);
     assert_true(made_of("@P0 BRA 0x10", KPROF_COUNTER_PREDICATED_OFF) == 0);
     assert_true(made_of("ATOMG.E.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_TAGS) == 5);
+    count_third("inst_executed", 6);
+    assert_true(made_of("@!P0 LDC.64 R2, c[0x3][R0+0x8]", KPROF_COUNTER_CONSTANTS) == 6);
+    assert_true(made_of("LDC R11, c[0x0][RZ]", KPROF_COUNTER_CONSTANTS) == 0);
+    assert_true(made_of("LDC R11, c[0x0][UR4]", KPROF_COUNTER_CONSTANTS) == 0);
+    assert_true(made_of("LDC R11, c[0x0][0x28]", KPROF_COUNTER_CONSTANTS) == 0);
+    assert_true(made_of("LDCU.64 UR4, c[0x3][R0]", KPROF_COUNTER_CONSTANTS) == 0);
     execute("INSERT OR REPLACE INTO instruction_value SELECT id, 2, 0x20, (SELECT id FROM metric WHERE name="
             "'smsp__pcsamp_warps_issue_stalled_lg_throttle'), 900 FROM code_profile");
     assert_true(made_of("ATOMG.E.ADD R4, [R2], R6", KPROF_COUNTER_ATOMIC_SAMPLES) == 960);

@@ -2,6 +2,7 @@
  * wait of a later one, and makes numbers that were not counted, of texts and of other counters. */
 #include "report/model/code.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,6 +146,15 @@ static double count_off(const kprof_profiled_code *code, size_t instruction)
     return off > 0 && !(text && is_jump(text)) ? off : 0;
 }
 
+/* LDC R2, c[0x3][R0+0x8]: the index is in a register of each thread, and not in a uniform one (UR) or none (RZ). */
+static double count_constants(const kprof_profiled_code *code, size_t instruction)
+{
+    const char *text = skip_predicate(or_empty(code->instructions[instruction].text));
+    const char *index = has_opcode(text, "LDC") ? strstr(text, "][R") : NULL;
+    const bool is_indexed = index && isdigit((unsigned char)index[strlen("][R")]);
+    return is_indexed ? count_of(code, instruction, KPROF_COUNTER_INSTRUCTIONS) : 0;
+}
+
 static const made_number made[] = {
     {KPROF_COUNTER_FP64, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_doubles},
     {KPROF_COUNTER_FP64_CONVERTED, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_converted},
@@ -162,6 +172,7 @@ static const made_number made[] = {
      {KPROF_COUNTER_THREADS, KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE},
      false,
      count_off},
+    {KPROF_COUNTER_CONSTANTS, {KPROF_COUNTER_INSTRUCTIONS, KPROF_COUNTER_NONE}, true, count_constants},
     {KPROF_COUNTER_IDLE, {KPROF_COUNTER_INSTRUCTIONS, KPROF_COUNTER_THREADS, KPROF_COUNTER_NONE}, false, count_idle},
 };
 

@@ -317,16 +317,27 @@ static bool is_atomic(const kprof_profiled_code *code, const double *values)
                      code->counters[counters[i]] != SIZE_MAX && values[code->counters[counters[i]]] > 0);
 }
 
+/* The sectors that whole warps would need: no layout brings the bytes of some threads nearer than their neighbours',
+ * which are not read. */
+static double ideal_of(const kprof_profiled_code *code, const double *values)
+{
+    enum { WARP = 32 };
+    const size_t counted = code->counters[KPROF_COUNTER_INSTRUCTIONS], on = code->counters[KPROF_COUNTER_THREADS_ON];
+    const double ideal = values[code->counters[KPROF_COUNTER_SECTORS_IDEAL]];
+    const double threads = on == SIZE_MAX ? 0 : values[on], all = counted == SIZE_MAX ? 0 : WARP * values[counted];
+    return threads > 0 && all > threads ? ideal * all / threads : ideal;
+}
+
 static wasted waste_of(const kprof_profiled_code *code, const candidate *line)
 {
-    const size_t all = code->counters[KPROF_COUNTER_SECTORS], ideal = code->counters[KPROF_COUNTER_SECTORS_IDEAL];
     wasted sum = {0, 0};
     for (size_t i = 0; i < line->count; i++) {
         const double *values = kprof_profiled_values(code, line->instructions[i]);
-        if (!(values[all] > values[ideal]) || is_atomic(code, values))
+        const double all = values[code->counters[KPROF_COUNTER_SECTORS]], ideal = ideal_of(code, values);
+        if (!(all > ideal) || is_atomic(code, values))
             continue;
-        sum.excess += values[all] - values[ideal];
-        sum.sectors += values[all];
+        sum.excess += all - ideal;
+        sum.sectors += all;
     }
     return sum;
 }
