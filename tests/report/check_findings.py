@@ -43,6 +43,18 @@ FURTHER = "tests/report/findings/further-h200.kprof"
 FURTHER_PLACES = {"palette": ("DivergentConstants", "shared.cu:182", None, (46.2, 100)),
                   "filter7": ("L1Traffic", "global.cu:211", None, (28.8, 100)),
                   "loss_sum": ("Atomics", "triton_more.py:87", None, None)}
+# With the full set: fences between stores, constants that threads index, a histogram in shared memory of an image that
+# is mostly dark, loads in narrow blocks of Triton, one that some threads leave out, loads from shared memory that are
+# as wide as can be, and a sum at the limit of DRAM.
+FOURTH = "tests/report/findings/fourth-h200.kprof"
+FOURTH_PLACES = {"publish": ("WarpStall", "memory.cu:180", None, (16.3, 65)),
+                 "shade": ("DivergentConstants", "logic.cu:223", None, (19.4, 77.8)),
+                 "dark_histogram": ("Atomics", "inner.cu:13", "device_atomic_functions.hpp:112", (26.5, 100)),
+                 "small_block": ("NarrowAccesses", "triton_wild.py:59", None, (22.1, 88.6)),
+                 "shared_peak": ("L1Traffic", "limits.cu:67", None, None)}
+FOURTH_BEST = {"publish": "WarpStall", "shade": "DivergentConstants", "dark_histogram": "Atomics",
+               "small_block": "NarrowAccesses", "sum_peak": "L2Reuse"}
+FOURTH_NOT_TOLD = {"cell_charge_ok": {"UncoalescedGlobal"}, "sum_peak": {"WarpStall", "WaitedFor", "IssueSlots"}}
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
@@ -312,6 +324,15 @@ def faults_of_libraries(source, kprof):
         yield "Atomics is found for degrees_ok, where nothing is left to mend"
 
 
+def faults_of_fourth(source, kprof):
+    launches = read_launches(source, kprof, recorded=FOURTH)
+    yield from faults_of_places(launches, FOURTH_PLACES)
+    yield from (f"{launches[kernel]['verdict']['finding']['id']} is worth most of {kernel}, not {best}"
+                for kernel, best in FOURTH_BEST.items() if launches[kernel]["verdict"]["finding"]["id"] != best)
+    yield from (f"{finding['id']} is told of {kernel}" for kernel, others in FOURTH_NOT_TOLD.items()
+                for finding in launches[kernel]["findings"] if finding["id"] in others)
+
+
 def faults_of_places(launches, places):
     for kernel, (finding, line, library, range_pct) in places.items():
         found = {one["id"]: one for one in launches[kernel]["findings"]}.get(finding)
@@ -493,7 +514,7 @@ def main(source, kprof):
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
               *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
-              *faults_of_libraries(source, kprof),
+              *faults_of_libraries(source, kprof), *faults_of_fourth(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof),
               *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof), *faults_of_spreads(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
