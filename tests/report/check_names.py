@@ -93,6 +93,21 @@ class Names(unittest.TestCase):
         for name in NAMES:
             self.assertIn(name, text)
 
+    def test_headings_and_lists_have_three_lines_of_a_name(self):
+        """Of pages that have a name by itself; in a pipe it is whole."""
+        coded = pathlib.Path(self.folder.name) / "coded.kprof"
+        html_reports.change(SOURCE / "tests/fixtures/source/source.kprof", coded,
+                            ("UPDATE kernel SET demangled=?1", [NAMES[0]]))
+        for report, page in ((self.report, "session"), (self.report, "statistics"), (coded, "source")):
+            lines = run("report", report, "--page", page, "--width", 80).splitlines()
+            starts = [i for i, line in enumerate(lines) if "at::native::elementwise_kernel<" in line]
+            self.assertTrue(starts, page)
+            for start in starts:
+                end = next(i for i in range(start, len(lines)) if "(int, float*)" in " ".join(lines[start:i + 1]))
+                self.assertLess(end - start, 4, page)
+                self.assertIn("...", "".join(lines[start:end + 1]))
+            self.assertIn(NAMES[0], run("report", report, "--page", page))
+
     def test_diff_keeps_to_the_width(self):
         text = run("diff", self.report, self.report, "--all", "--width", 100)
         self.expect_narrow(text, 100)

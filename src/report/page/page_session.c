@@ -124,6 +124,7 @@ static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
     for (size_t i = 0; i < model->kernel_count; i++)
         sorted[i] = &model->kernels[i];
     qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);
+    char **names = kprof_page_whole_names(emitter->options, model);
     kprof_list_begin(emitter, "kernels", "Kernels seen", KPROF_LIST_TABLE, false);
     for (size_t i = 0; i < model->kernel_count; i++) {
         if (model->census_count > 0 && sorted[i]->launches == 0) /* the census page has what it counted */
@@ -131,7 +132,8 @@ static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
         const kprof_emit_field fields[] = {
             kprof_field_amount("launches", "Launches", (int64_t)sorted[i]->launches),
             machine(kprof_field_text("function", "Function", sorted[i]->function)),
-            kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(sorted[i], emitter->options->kernel_base)),
+            kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(sorted[i], emitter->options->kernel_base),
+                             .short_text = names ? names[sorted[i] - model->kernels] : NULL),
             machine(kprof_field_text("mangled", "Mangled", sorted[i]->mangled)),
         };
         kprof_show_record(emitter, fields, COUNT_OF(fields));

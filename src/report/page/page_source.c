@@ -10,7 +10,7 @@
 
 /* A remark on a kernel, beside its rows. */
 typedef struct source_note {
-    const char *kernel;
+    const char *kernel, *short_name; /* of people; NULL: the same */
     char *text;
 } source_note;
 
@@ -44,6 +44,7 @@ typedef struct source_page {
     kprof_source_index index; /* of the folders with texts */
     size_t *metrics;          /* [metric_count]: all metrics of instructions, as columns of rows for programs */
     size_t metric_count;
+    char **names; /* of kernels, for people; NULL: they see whole ones */
     source_note *notes;
     size_t note_count;
     bool is_advised[COUNT_OF(advices)]; /* some kernel lacks lines */
@@ -82,11 +83,22 @@ static const char *name_of(const source_page *page, const kprof_code_profile *pr
     return kprof_model_kernel_name(profile->kernel, page->context->options->kernel_base);
 }
 
-/* Takes the text over. */
-static void add_note(source_page *page, const char *kernel, char *text)
+static const char *short_name_of(const source_page *page, const kprof_code_profile *profile)
 {
-    *KPROF_POOL_ADD(page->model->pool, page->notes, page->note_count) =
-        (source_note){kernel, kprof_pool_keep(page->model->pool, text)};
+    return page->names ? page->names[profile->kernel - page->model->kernels] : NULL;
+}
+
+/* Takes the text over. */
+static source_note *add_note(source_page *page, const char *kernel, char *text)
+{
+    source_note *note = KPROF_POOL_ADD(page->model->pool, page->notes, page->note_count);
+    *note = (source_note){.kernel = kernel, .text = kprof_pool_keep(page->model->pool, text)};
+    return note;
+}
+
+static void note_kernel(source_page *page, const kprof_code_profile *profile, char *text)
+{
+    add_note(page, name_of(page, profile), text)->short_name = short_name_of(page, profile);
 }
 
 /* The text of a file, looked for once. */
@@ -535,7 +547,8 @@ static void show_heading(shown_code *shown)
     KPROF_AUTO(kprof_strbuf) measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
-        kprof_field_text("kernel", "Kernel", name_of(shown->page, profile), .plain = true),
+        kprof_field_text("kernel", "Kernel", name_of(shown->page, profile), .plain = true,
+                         .short_text = short_name_of(shown->page, profile)),
         machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
         shown_if(kprof_field_integer("process_id", "Process", profile->process->pid),
                  has_several_processes(shown->page->profiles)),
@@ -580,9 +593,10 @@ static void note_lines(source_page *page, const kprof_profiled_code *code, const
     state = is_ptx ? "" : state;
     if (!has_ptx)
         page->is_advised[find_advice(page, code->profile->kernel->mangled)] = true;
-    add_note(page, name_of(page, code->profile),
-             kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
-                             *state ? ": " : "", state, has_ptx ? "; those of its PTX are (--print-source ptx)" : ""));
+    note_kernel(page, code->profile,
+                kprof_strprintf("the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
+                                *state ? ": " : "", state,
+                                has_ptx ? "; those of its PTX are (--print-source ptx)" : ""));
 }
 
 /* The values of several codes of one name and shape add up. */
@@ -592,10 +606,11 @@ static void note_codes(const shown_code *shown)
     const size_t count =
         KPROF_SUM(i, code->function_count, strcmp(code->functions[i].mangled, code->profile->kernel->mangled) == 0);
     if (count >= 2)
-        add_note(shown->page, name_of(shown->page, code->profile),
-                 kprof_strprintf("%zu codes of this name ran in this shape, as where it is compiled while the program "
-                                 "runs: their lines add up, and each has its own addresses",
-                                 count));
+        note_kernel(
+            shown->page, code->profile,
+            kprof_strprintf("%zu codes of this name ran in this shape, as where it is compiled while the program "
+                            "runs: their lines add up, and each has its own addresses",
+                            count));
 }
 
 /* Why are there no lines, and no texts? */
@@ -603,16 +618,16 @@ static void note_missing(shown_code *shown)
 {
     const kprof_profiled_code *code = shown->code;
     source_page *page = shown->page;
-    const char *name = name_of(page, code->profile);
     const kprof_profiled_function *function = code->function_count > 0 ? code->functions : NULL;
     note_codes(shown);
     if (*code->profile->reason)
-        add_note(page, name, kprof_strdup(code->profile->reason));
+        note_kernel(page, code->profile, kprof_strdup(code->profile->reason));
     if (function && !kprof_profiled_has_lines(code))
         note_lines(page, code, function->line_state);
     if (function && !kprof_profiled_has_text(code)) {
         const char *state = function->text_state;
-        add_note(page, name, kprof_strprintf("its instructions have no text%s%s", *state ? ": " : "", state));
+        note_kernel(page, code->profile,
+                    kprof_strprintf("its instructions have no text%s%s", *state ? ": " : "", state));
     }
 }
 
@@ -640,10 +655,10 @@ static void show_code(shown_code *shown)
     if (shown->is_cold && shown->heat < KPROF_NUMBER_COUNT) {
         /* No row is shown, since none has what they are sorted by. */
         const bool is_missing = isnan(total_of(shown, shown->heat));
-        add_note(shown->page, name_of(shown->page, shown->code->profile),
-                 kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
-                                 is_missing ? "was not measured" : "is 0 in all of them",
-                                 kprof_code_numbers[shown->heat].label));
+        note_kernel(shown->page, shown->code->profile,
+                    kprof_strprintf("none of its rows is shown, since the number that they are sorted by %s: %s",
+                                    is_missing ? "was not measured" : "is 0 in all of them",
+                                    kprof_code_numbers[shown->heat].label));
     }
     note_missing(shown);
 }
@@ -729,7 +744,8 @@ static void show_notes(source_page *page)
         const size_t count = is_first ? count_others(page, note) : 0;
         const kprof_emit_field others = or_nothing(optional_integer("others", "Others", count > 0, count));
         const kprof_emit_field fields[] = {
-            shown_if(kprof_field_text("kernel", "Kernel", note->kernel), is_first && note->kernel != NULL),
+            shown_if(kprof_field_text("kernel", "Kernel", note->kernel, .short_text = note->short_name),
+                     is_first && note->kernel != NULL),
             shown_if(others, is_first && has_others),
             shown_if(kprof_field_text("note", "Note", note->text), is_first),
         };
@@ -879,6 +895,7 @@ static void open_page(const kprof_page_context *context, bool takes_ptx, source_
     const kprof_code_profiles *profiles = kprof_code_profiles_load(context->reports->file, model);
     *out = (source_page){
         .context = context, .model = model, .profiles = takes_ptx ? kprof_code_profiles_of_ptx(profiles) : profiles};
+    out->names = kprof_page_whole_names(context->options, model);
     tell_strangers(out);
     prepare(out);
 }

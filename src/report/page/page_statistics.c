@@ -9,6 +9,7 @@ typedef struct statistics_page {
     const kprof_view *view;
     kprof_emitter *emitter;
     kprof_rolled_up rolled_up;
+    char **names; /* of kernels, for people; NULL: they see whole ones */
 } statistics_page;
 
 /* For people only where there are any. */
@@ -73,7 +74,8 @@ static void show_group(statistics_page *page, const kprof_group *group)
         machine(kprof_field_text("host", "Host", group->process->host)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(group->kernel, emitter->options->kernel_base),
-                         .plain = true),
+                         .plain = true,
+                         .short_text = page->names ? page->names[group->kernel - page->view->model->kernels] : NULL),
         shown_if(kprof_field_text("group", "Group", kprof_strbuf_or_null(&part), .plain = true), part.length > 0),
         machine(kprof_field_text("block", "Block", has_shape ? kprof_shape_text(shape, shape->block, block) : NULL)),
         machine(kprof_field_text("grid", "Grid", has_shape ? kprof_shape_text(shape, shape->grid, grid) : NULL)),
@@ -161,6 +163,7 @@ kprof_status kprof_page_statistics(const kprof_page_context *context)
     kprof_groups groups;
     kprof_view_sections(model, context->options->metric_title, &view);
     statistics_page page = {.groups = &groups, .view = &view};
+    page.names = kprof_page_whole_names(context->options, model);
     kprof_status status = kprof_groups_collect(context, &groups);
     KPROF_THEN(status, check_rows(context, &page));
     return KPROF_THEN(status, show_groups(context, &page));

@@ -25,16 +25,28 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
+/* Most of a line is for where names break. */
+static char **names_of_three_lines(const kprof_print_options *options, const kprof_model *model)
+{
+    const size_t room = (options->width ? options->width : KPROF_TEXT_COLUMNS) - 4;
+    return kprof_kernel_names_new(model, options->kernel_base, 2 * room + room / 4);
+}
+
+char **kprof_page_whole_names(const kprof_print_options *options, const kprof_model *model)
+{
+    return options->format == KPROF_FORMAT_TEXT && options->width > 0 ? names_of_three_lines(options, model) : NULL;
+}
+
 void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
 {
     enum { NUMBERS = 56, ALL_NUMBERS = 118 }; /* columns of the numbers beside a name, folded and not */
-    const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS, room = width - 4;
+    const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS;
     const size_t numbers = width >= ALL_NUMBERS + KPROF_SHORT_NAME ? ALL_NUMBERS : NUMBERS;
     *out = (kprof_page_names){.is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
     const kprof_model *model = &context->reports->model;
     const char *base = context->options->kernel_base;
     out->beside = kprof_kernel_names_new(model, base, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
-    out->below = kprof_kernel_names_new(model, base, 2 * room + room / 4); /* most of a line is for where they break */
+    out->below = names_of_three_lines(context->options, model);
 }
 
 kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const kprof_page_names *names,
