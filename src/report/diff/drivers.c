@@ -1,5 +1,6 @@
 /* The table of what explains a change of the time: a new driver is a row here. */
 #include "report/diff/diff.h"
+#include "report/model/code.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,15 +43,14 @@ static bool is_stall(const char *name)
            strcmp(name + length - strlen(stall_suffix), stall_suffix) == 0;
 }
 
-/* "Stalls: long scoreboard" */
+/* "Stalls: Long Scoreboard": as other pages call it, or by the metric's own word. */
 static const char *stall_label(kprof_pool *pool, const char *name)
 {
     const char *reason = name + strlen(stall_prefix);
-    const int length = (int)(strlen(reason) - strlen(stall_suffix));
-    char *label = kprof_pool_keep(pool, kprof_strprintf("Stalls: %.*s", length, reason));
-    for (char *c = label; *c; c++)
-        *c = *c == '_' ? ' ' : *c;
-    return label;
+    const size_t length = strlen(reason) - strlen(stall_suffix);
+    const kprof_stall_reason *known = kprof_stall_reason_find(reason, length);
+    return kprof_pool_keep(pool, known ? kprof_strprintf("Stalls: %s", known->label)
+                                       : kprof_strprintf("Stalls: %.*s", (int)length, reason));
 }
 
 /* Add a metric that at least one report has, or that the user asked for. */
