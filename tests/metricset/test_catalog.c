@@ -116,32 +116,43 @@ static void assert_not_negative(void *user, kprof_item *item, const char *column
         fail_msg("%s of section %s is below 0 where all that it is made of is 1", item->name, (const char *)user);
 }
 
+/* Values by their labels. */
+typedef struct labelled {
+    kprof_names labels; /* label -> its number */
+    kprof_strlist names;
+} labelled;
+
+static void assert_one_value(labelled *all, const char *section, const kprof_item *item)
+{
+    const size_t at = kprof_names_find(&all->labels, item->label);
+    const bool is_new = at == KPROF_NAMES_NONE;
+    const char *other = is_new ? item->name : all->names.items[at];
+    if (strcmp(other, item->name) != 0 && strcmp(item->label, "Memory Throughput") != 0) /* in two units */
+        fail_msg("%s of section %s is %s, and %s elsewhere", item->label, section, item->name, other);
+    if (is_new) {
+        kprof_names_add(&all->labels, item->label, all->names.count);
+        kprof_strlist_add(&all->names, item->name);
+    }
+}
+
 /* Passes differ a little, so the parts of a total may add up to more than it: what they leave is no less than 0. And
- * one word stands for one value, but for one that has two units. */
+ * a label stands for one value. */
 TEST(test_values)
 {
     kprof_catalog *catalog;
     assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
-    kprof_names labels = {0};
-    KPROF_AUTO(kprof_strlist) names = KPROF_STRLIST_INIT;
+    labelled all = {0};
     KPROF_AUTO(kprof_pool) pool = {0};
     for (size_t i = 0; i < catalog->section_count; i++) {
         kprof_section section;
-        assert_int_equal(
-            kprof_section_resolve(&catalog->sections[i], &(kprof_supply){&pool, NULL, NULL}, NULL, &section), KPROF_OK);
+        const kprof_supply supply = {&pool, NULL, NULL};
+        assert_int_equal(kprof_section_resolve(&catalog->sections[i], &supply, NULL, &section), KPROF_OK);
         kprof_section_visit(&section, assert_not_negative, (void *)section.id);
-        for (size_t k = 0; k < section.item_count; k++) {
-            const kprof_item *item = &section.items[k];
-            const size_t at = kprof_names_find(&labels, item->label);
-            if (at == KPROF_NAMES_NONE) {
-                kprof_names_add(&labels, item->label, names.count);
-                kprof_strlist_add(&names, item->name);
-            } else if (strcmp(names.items[at], item->name) != 0 && strcmp(item->label, "Memory Throughput") != 0)
-                fail_msg("%s of section %s is %s, and %s elsewhere", item->label, section.id, item->name,
-                         names.items[at]);
-        }
+        for (size_t k = 0; k < section.item_count; k++)
+            assert_one_value(&all, section.id, &section.items[k]);
     }
-    kprof_names_free(&labels);
+    kprof_names_free(&all.labels);
+    kprof_strlist_free(&all.names);
     kprof_catalog_free(catalog);
 }
 
