@@ -92,7 +92,7 @@ kprof_emit_field kprof_page_name_field(const kprof_page_context *context, const 
                                        const kprof_model_kernel *kernel);
 
 /* The names of a model's kernels for headings and rows of text, three lines long at most, in memory of the model; NULL:
- * lines have no end, or people do not read them. */
+ * lines have no end. */
 char **kprof_page_whole_names(const kprof_print_options *options, const kprof_model *model);
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */

@@ -34,7 +34,7 @@ static char **names_of_three_lines(const kprof_print_options *options, const kpr
 
 char **kprof_page_whole_names(const kprof_print_options *options, const kprof_model *model)
 {
-    return options->format == KPROF_FORMAT_TEXT && options->width > 0 ? names_of_three_lines(options, model) : NULL;
+    return options->width > 0 ? names_of_three_lines(options, model) : NULL;
 }
 
 void kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
