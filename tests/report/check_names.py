@@ -117,6 +117,17 @@ class Names(unittest.TestCase):
         self.assertIn(NAMES[0], run("diff", self.report, self.report, "--all", "--csv"))
 
 
+class Brief(unittest.TestCase):
+    def test_a_long_row_loses_words_before_what_they_tell(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = html_reports.change(
+                SOURCE / "tests/report/findings/low-clock-h200.kprof", pathlib.Path(folder) / "low.kprof",
+                "INSERT INTO metric SELECT max(id)+1, 'sm__warps_active.avg.pct_of_peak_sustained_active', '%', '', "
+                "'ratio' FROM metric", "INSERT INTO value SELECT id, (SELECT max(id) FROM metric), 14.78 FROM launch")
+            self.assertIn("\n  Occupancy   14.78 % of 18.75 %; limited by registers and shared memory\n",
+                          run("report", report, "--brief"))
+
+
 class Words(unittest.TestCase):
     """Narrow pages of a report that has every table."""
     REPORT = SOURCE / "samples/vectorAdd-h200.kprof"

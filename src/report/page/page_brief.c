@@ -149,6 +149,19 @@ typedef struct verdict_place {
     char *line;    /* or NULL: its text, of LINE_BYTES */
 } verdict_place;
 
+/* Cut a row of the verdict, and before that leave out words without which it says the same. */
+static void cut_row(char *line, const char *text)
+{
+    static const char *const spare[] = {" achieved", " possible"};
+    KPROF_AUTO_FREE char *left = kprof_strdup(or_empty(text));
+    for (size_t i = 0; i < COUNT_OF(spare) && strlen(left) > LINE_BYTES; i++) {
+        char *word = strstr(left, spare[i]);
+        if (word)
+            memmove(word, word + strlen(spare[i]), strlen(word + strlen(spare[i])) + 1);
+    }
+    cut(line, LINE_BYTES, left, true);
+}
+
 static void take_verdict(brief *out, const verdict_place *to)
 {
     KPROF_AUTO(kprof_verdict_text) text = kprof_verdict_describe(out->findings, to->row, false);
@@ -157,7 +170,7 @@ static void take_verdict(brief *out, const verdict_place *to)
     if (to->value)
         *to->value = text.value;
     if (to->line)
-        cut(to->line, LINE_BYTES, text.text.data, true);
+        cut_row(to->line, text.text.data);
     if (!text.is_known && text.text.length > 0)
         warn(out, kprof_strprintf("%s %s", text.label, text.text.data));
 }
