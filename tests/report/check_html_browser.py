@@ -812,6 +812,12 @@ class Pages(unittest.TestCase):
                       self.evaluate("[...document.querySelectorAll('.source .zeros')].map(e => e.textContent)"))
 
     @in_turn
+    def test_a_warp_that_has_ended_waits_for_its_stores(self):
+        self.open("source", "#source-1")
+        notes = [note for row in self.code_rows(notes=True) for note in row]
+        self.assertIn("waits for stores before 0x0130 EXIT, vectorAdd.cu:9", notes)
+
+    @in_turn
     def test_the_source_as_instructions(self):
         """Rows may be instructions, too, each of which leads to its line; a spreadsheet takes them all."""
         expected = [row for row in self.source_page("--all", "--print-source", "sass")

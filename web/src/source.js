@@ -341,13 +341,13 @@ class SourceView {
         ];
     }
 
-    // Which instruction gives the value that this one waits for.
+    // Which instruction gives the value that this one waits for. A warp that has ended waits for its stores.
     waitsFor(row) {
         if (!row?.waits.length) return null;
         const producer = this.code.instructions[row.waits[row.waits.length - 1]];
         const place = producer.line !== row.line || producer.file !== row.file ? placeOf(this.code, producer) : null;
         return note(
-            "waits for ",
+            `waits for ${/\bEXIT$/.test(producer.sass) ? "stores before " : ""}`,
             h("a", { href: sourceLink(this.code, producer) }, address(producer)),
             ` ${producer.sass ?? ""}`,
             place && `, ${place}`,

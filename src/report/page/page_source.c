@@ -207,15 +207,16 @@ static size_t hottest_of(const shown_code *shown, const shown_row *row)
     return kprof_profiled_hottest(shown->code, shown->lines->members + row->line->first, row->line->count);
 }
 
-/* "LDG.E R4 at 0x0040, softmax.py:14": what the instruction waits for. */
+/* "LDG.E R4 at 0x0040, softmax.py:14": what the instruction waits for. A warp that has ended waits for its stores. */
 static void describe_wait(const shown_code *shown, size_t awaited, char *out, size_t size)
 {
     const kprof_profiled_instruction *producer = &shown->code->instructions[awaited];
     const kprof_profiled_frame *frame = place_of(shown, producer);
+    const char *text = producer->text ? producer->text : "the instruction", *end = strstr(text, "EXIT");
     char place[256] = "";
     if (frame)
         kprof_code_put_place(place, sizeof place, frame->file, frame->line);
-    snprintf(out, size, "%s at 0x%04llx%s%s", producer->text ? producer->text : "the instruction",
+    snprintf(out, size, "%s%s at 0x%04llx%s%s", end && !end[strlen("EXIT")] ? "stores before " : "", text,
              (unsigned long long)producer->offset, *place ? ", " : "", place);
 }
 
