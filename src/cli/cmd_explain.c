@@ -73,7 +73,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("description", "Description", of->description),
         if_any("formula", "Formula", of->formula),
         if_any("help", "Help", of->help),
-        kprof_field_with_role(of->has_passes ? kprof_field_integer("passes", "Passes", (int64_t)of->pass_count)
+        kprof_field_with_role(of->has_passes ? kprof_field_integer("passes", "Passes", of->pass_count)
                                              : kprof_field_text("passes", "Passes", NULL),
                               has_passes ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         if_any("closest", "Closest", closest),

@@ -306,8 +306,8 @@ static void settle_signal(profile *run)
     if (open > 0 && run->signal_ns == 0) {
         run->signal_ns = now_ns;
         kprof_session_ask_to_close(&run->session, true);
-        kprof_log(KPROF_LOG_INFO, "%s: at least %llu launches are still being measured; %s", strsignal(child->arrived),
-                  (unsigned long long)open,
+        kprof_log(KPROF_LOG_INFO, "%s: at least %lu launches are still being measured; %s", strsignal(child->arrived),
+                  open,
                   child->held ? "the application gets the signal when that is done, or in 2 s"
                               : "the application's processes measure them before they end, for 2 s at most");
     }
@@ -384,16 +384,14 @@ static void tell_samples(const profile *run)
     const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
     if (of_ranges && counts->samples == counts->multiplexed && counts->incomplete == 0)
         return; /* each range had all passes: there is nothing to tell */
-    kprof_log(KPROF_LOG_INFO, "%llu of the %s %s multiplexed: %llu sample%s, each with the passes of several %s",
-              (unsigned long long)counts->multiplexed, of_ranges ? "ranges" : "launches",
-              counts->multiplexed == 1 ? "is" : "are", (unsigned long long)counts->samples,
-              kprof_ending(counts->samples, "s"),
+    kprof_log(KPROF_LOG_INFO, "%lu of the %s %s multiplexed: %lu sample%s, each with the passes of several %s",
+              counts->multiplexed, of_ranges ? "ranges" : "launches", counts->multiplexed == 1 ? "is" : "are",
+              counts->samples, kprof_ending(counts->samples, "s"),
               of_ranges ? "ranges of one name" : "launches of one kernel and shape");
     if (counts->incomplete > 0)
         kprof_log(of_ranges ? KPROF_LOG_WARNING : KPROF_LOG_INFO,
-                  "%llu sample%s passes, since no more equal %s came, and what is missing is n/a%s",
-                  (unsigned long long)counts->incomplete, counts->incomplete == 1 ? " lacks" : "s lack",
-                  of_ranges ? "ranges" : "launches",
+                  "%lu sample%s passes, since no more equal %s came, and what is missing is n/a%s", counts->incomplete,
+                  counts->incomplete == 1 ? " lacks" : "s lack", of_ranges ? "ranges" : "launches",
                   of_ranges ? "; --replay-mode app-range runs the program once for each pass" : "");
 }
 
@@ -404,16 +402,14 @@ static void announce_report(const profile *run)
     const bool is_kept = run->options->export_path && run->outcome.collecting == KPROF_OK;
     const uint64_t seen = counts->launches > 0 ? counts->launches : counts->timed;
     if (is_kept && is_trace(run))
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->report_path,
-                  (unsigned long long)counts->activities);
+        kprof_log(KPROF_LOG_INFO, "report: %s (%lu activities)", run->report_path, counts->activities);
     KPROF_AUTO_FREE char *path = is_kept && run->as_ncu ? realpath(run->report_path, NULL) : NULL;
     KPROF_AUTO_FREE char *clean = kprof_clean_text(path ? path : run->report_path);
     if (is_kept && !is_trace(run) && run->as_ncu)
         fprintf(run->as_ncu, "==PROF== Report: %s\n", clean);
     if (is_kept && !is_trace(run))
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu %s%s profiled, %llu%s seen)", run->report_path,
-                  (unsigned long long)counts->profiled, of_ranges ? "range" : "launch",
-                  kprof_ending(counts->profiled, of_ranges ? "s" : "es"), (unsigned long long)seen,
+        kprof_log(KPROF_LOG_INFO, "report: %s (%lu %s%s profiled, %lu%s seen)", run->report_path, counts->profiled,
+                  of_ranges ? "range" : "launch", kprof_ending(counts->profiled, of_ranges ? "s" : "es"), seen,
                   !of_ranges  ? ""
                   : seen == 1 ? " launch"
                               : " launches");
@@ -421,8 +417,8 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "nothing was sampled over time: samples begin within a second of the first context, "
                                   "and the program may have ended before");
     if (is_kept && !is_trace(run) && counts->activities > 0)
-        kprof_log(KPROF_LOG_INFO, "it has a trace of %llu activities, too; kprof stats %s shows it",
-                  (unsigned long long)counts->activities, run->report_path);
+        kprof_log(KPROF_LOG_INFO, "it has a trace of %lu activities, too; kprof stats %s shows it", counts->activities,
+                  run->report_path);
     if (counts->multiplexed > 0)
         tell_samples(run);
 }
@@ -529,9 +525,9 @@ static bool choose_kernels(profile *run)
     KPROF_AUTO(kprof_strbuf) time = KPROF_STRBUF_INIT;
     const kprof_human human = kprof_units_human(choice->total_ns, "ns", false);
     kprof_human_put(&human, &time);
-    kprof_log(KPROF_LOG_INFO, "census: %llu launch%s of %zu kernel%s took %s of the GPU's time",
-              (unsigned long long)choice->launches, kprof_ending(choice->launches, "es"), choice->kernels,
-              kprof_ending(choice->kernels, "s"), time.data ? time.data : "");
+    kprof_log(KPROF_LOG_INFO, "census: %lu launch%s of %zu kernel%s took %s of the GPU's time", choice->launches,
+              kprof_ending(choice->launches, "es"), choice->kernels, kprof_ending(choice->kernels, "s"),
+              time.data ? time.data : "");
     if (!run->options->is_measured)
         return false;
     if (choice->chosen.count == 0 && is_well) {

@@ -159,8 +159,8 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
     else
         kprof_report_discard(report);
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, with other sets)", path.data,
-                  (unsigned long long)counts.profiled, kprof_ending(counts.profiled, "es"));
+        kprof_log(KPROF_LOG_INFO, "report: %s (%lu launch%s profiled, with other sets)", path.data, counts.profiled,
+                  kprof_ending(counts.profiled, "es"));
     return status;
 }
 
@@ -235,12 +235,10 @@ static kprof_status recover(recovery *run)
     if (replaces(&run->note) && is_own_remainder(run, run->note.place))
         kprof_report_file_remove(run->note.place);
     if (is_trace(run))
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->path,
-                  (unsigned long long)run->counts.activities);
+        kprof_log(KPROF_LOG_INFO, "report: %s (%lu activities)", run->path, run->counts.activities);
     else
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
-                  (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
-                  (unsigned long long)run->counts.launches);
+        kprof_log(KPROF_LOG_INFO, "report: %s (%lu launch%s profiled, %lu seen)", run->path, run->counts.profiled,
+                  kprof_ending(run->counts.profiled, "es"), run->counts.launches);
     return recover_parts(run);
 }
 

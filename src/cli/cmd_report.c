@@ -23,9 +23,9 @@ static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_rep
         status = kprof_report_count_multiplexed(report, print->filter, &launches);
     if (status == KPROF_OK && launches > 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "%llu launch%s multiplexed: each value joins several of them; ncu's layouts do not tell which, "
+                  "%lu launch%s multiplexed: each value joins several of them; ncu's layouts do not tell which, "
                   "--csv-layout long and wide do",
-                  (unsigned long long)launches, launches == 1 ? " is" : "es are");
+                  launches, launches == 1 ? " is" : "es are");
     return status;
 }
 
@@ -57,8 +57,7 @@ static void tell_numbers(const kprof_options *options)
         KPROF_AUTO_FREE char *path = kprof_report_path(options->reports.items[i]);
         if (path && kprof_report_open(path, &report) == KPROF_OK) {
             if (kprof_report_launch_range(report, &first, &last) == KPROF_OK && first >= 0)
-                kprof_log(KPROF_LOG_ERROR, "%s has launches with numbers from %lld to %lld", path, (long long)first,
-                          (long long)last);
+                kprof_log(KPROF_LOG_ERROR, "%s has launches with numbers from %ld to %ld", path, first, last);
             (void)!kprof_report_close(report);
         }
     }

@@ -228,10 +228,9 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
     if (filter->step && !is_captured)
         kprof_strbuf_printf(out, " --step \"%s\"", filter->step);
     if (filter->launch_skip)
-        kprof_strbuf_printf(out, " -s %llu", (unsigned long long)filter->launch_skip);
+        kprof_strbuf_printf(out, " -s %lu", filter->launch_skip);
     if (filter->launch_skip_before_match)
-        kprof_strbuf_printf(out, " --launch-skip-before-match %llu",
-                            (unsigned long long)filter->launch_skip_before_match);
+        kprof_strbuf_printf(out, " --launch-skip-before-match %lu", filter->launch_skip_before_match);
     const char *before = " --devices ";
     for (int i = 0; i < 64; i++) {
         if (!(filter->device_mask >> i & 1))
@@ -295,7 +294,7 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
         const char *name = compared_name(options, &kernels[i]);
         if (kernels[i].launches > 0)
-            kprof_log(KPROF_LOG_ERROR, "  %llu x %s%s", (unsigned long long)kernels[i].launches,
+            kprof_log(KPROF_LOG_ERROR, "  %lu x %s%s", kernels[i].launches,
                       of_ranges && !kernels[i].has_code ? "the range " : "", name);
         else /* the report does not count them */
             kprof_log(KPROF_LOG_ERROR, "  %s", name);
@@ -461,21 +460,19 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
         return;
     if (counts->dropped > 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "%llu activities were lost: they came faster than they could be written, or are NVTX ranges beyond "
+                  "%lu activities were lost: they came faster than they could be written, or are NVTX ranges beyond "
                   "those that kprof follows",
-                  (unsigned long long)counts->dropped);
+                  counts->dropped);
     if (counts->unknown > 0)
-        kprof_log(KPROF_LOG_WARNING, "kprof cannot read %llu of CUPTI's records, and leaves them out",
-                  (unsigned long long)counts->unknown);
+        kprof_log(KPROF_LOG_WARNING, "kprof cannot read %lu of CUPTI's records, and leaves them out", counts->unknown);
     if (counts->profiled == 0 && outcome->spools.elsewhere > 0)
-        kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",
-                  (unsigned long long)outcome->spools.elsewhere, outcome->spools.elsewhere == 1 ? " was" : "es were",
+        kprof_log(KPROF_LOG_INFO, "%lu launch%s measured with sets of kprof ctl start, and %s in its reports",
+                  outcome->spools.elsewhere, outcome->spools.elsewhere == 1 ? " was" : "es were",
                   outcome->spools.elsewhere == 1 ? "is" : "are");
     else if (!has_results(outcome) && outcome->choosing == KPROF_OK)
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
-        kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected %s could not be measured; the report says why",
-                  (unsigned long long)counts->not_measured,
-                  (unsigned long long)(counts->not_measured + counts->profiled),
+        kprof_log(KPROF_LOG_WARNING, "%lu of %lu selected %s could not be measured; the report says why",
+                  counts->not_measured, (counts->not_measured + counts->profiled),
                   kprof_replay_is_of_ranges(options->replay_choice) ? "ranges" : "launches");
 }

@@ -186,8 +186,8 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
         snprintf(share, sizeof share, ", %.1f s of it for instructions",
                  plan->cost.total_s - kprof_plan_cost_without_instructions(plan, &limits->workload).total_s);
     if (limits->budget_s > 0)
-        kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s%s, of a budget of %g s", plan->chip,
-                  plan->cost.total_s, (unsigned long long)limits->workload.launches,
+        kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %lu launches%s%s, of a budget of %g s", plan->chip,
+                  plan->cost.total_s, limits->workload.launches,
                   options->most_launches ? "" : " (assumed; --launch-count tells how many)", share, limits->budget_s);
     if (plan->left_out.count == 0)
         return;

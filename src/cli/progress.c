@@ -104,12 +104,12 @@ static void tell_as_ncu(kprof_progress *progress, const char *format, ...)
 void kprof_progress_connect(kprof_progress *progress, int64_t pid, const char *executable)
 {
     KPROF_AUTO_FREE char *clean = kprof_clean_text(executable);
-    tell_as_ncu(progress, "Connected to process %lld (%s)", (long long)pid, clean);
+    tell_as_ncu(progress, "Connected to process %ld (%s)", pid, clean);
 }
 
 void kprof_progress_disconnect(kprof_progress *progress, int64_t pid)
 {
-    tell_as_ncu(progress, "Disconnected from process %lld", (long long)pid);
+    tell_as_ncu(progress, "Disconnected from process %ld", pid);
 }
 
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record)

@@ -367,9 +367,9 @@ static void explain_open(kprof_spools *spools, const spool *item)
     if (spools->told == KPROF_OK)
         spools->told = KPROF_NOT_COLLECTED;
     kprof_log(KPROF_LOG_WARNING,
-              "process %lld %s while at least %llu launch%s still being measured; their values are lost, since "
+              "process %ld %s while at least %lu launch%s still being measured; their values are lost, since "
               "launches are measured in batches: let the process end by exit, or live for half a second more",
-              (long long)item->pid, goes_on(spools, item) ? "called exec" : "ended", (unsigned long long)item->open,
+              item->pid, goes_on(spools, item) ? "called exec" : "ended", item->open,
               item->open == 1 ? " was" : "es were");
 }
 
@@ -378,10 +378,9 @@ static char *describe_kept(const spool *item, const char *of_trace)
 {
     if (item->is_traced && item->measured == 0)
         return kprof_strdup(of_trace);
-    return kprof_strprintf("the %llu launch%s that it had measured before %s kept%s%s",
-                           (unsigned long long)item->measured, kprof_ending(item->measured, "es"),
-                           item->measured == 1 ? "is" : "are", item->is_traced ? ", and " : "",
-                           item->is_traced ? of_trace : "");
+    return kprof_strprintf("the %lu launch%s that it had measured before %s kept%s%s", item->measured,
+                           kprof_ending(item->measured, "es"), item->measured == 1 ? "is" : "are",
+                           item->is_traced ? ", and " : "", item->is_traced ? of_trace : "");
 }
 
 static void explain_end(const kprof_spools *spools, const spool *item, pid_t root)
@@ -391,24 +390,22 @@ static void explain_end(const kprof_spools *spools, const spool *item, pid_t roo
     if (item->unread != KPROF_OK) /* which was told */
         return;
     if (item->damaged)
-        kprof_log(KPROF_LOG_WARNING, "process %lld: what it wrote is damaged; what came before that is kept",
-                  (long long)item->pid);
+        kprof_log(KPROF_LOG_WARNING, "process %ld: what it wrote is damaged; what came before that is kept", item->pid);
     else if (item->killed_ns)
-        kprof_log(KPROF_LOG_INFO, "--kill yes has ended process %lld; %s", (long long)item->pid, kept);
+        kprof_log(KPROF_LOG_INFO, "--kill yes has ended process %ld; %s", item->pid, kept);
     else if (item->pid == 0 || item->ended || goes_on(spools, item))
         return;
     else if (item->pid != root && lives(item))
         kprof_log(KPROF_LOG_WARNING,
-                  "process %lld still runs after the application has ended; what it does from now on is not collected, "
+                  "process %ld still runs after the application has ended; what it does from now on is not collected, "
                   "and %s",
-                  (long long)item->pid, kept);
+                  item->pid, kept);
     else if (item->failure != KPROF_OK) { /* it has told why it measured no more, and nothing of its end */
         if (item->measured > 0)
-            kprof_log(KPROF_LOG_INFO, "process %lld: %s", (long long)item->pid, kept);
+            kprof_log(KPROF_LOG_INFO, "process %ld: %s", item->pid, kept);
     } else
         kprof_log(item->is_traced ? KPROF_LOG_WARNING : KPROF_LOG_INFO,
-                  "process %lld ended without an orderly exit (killed, crashed or by _exit); %s", (long long)item->pid,
-                  kept);
+                  "process %ld ended without an orderly exit (killed, crashed or by _exit); %s", item->pid, kept);
 }
 
 /* Nothing is known of the end of a spool that could not be read to its end. */

@@ -38,7 +38,7 @@ static void put_label(const reader *r, const kprof_code_function *function, cons
     bool is_inside = label && label->offset >= function->section_offset &&
                      label->offset - function->section_offset < function->bytes && sass->label[0] == '.';
     if (is_inside)
-        kprof_strbuf_printf(out, "0x%llx", (unsigned long long)(label->offset - function->section_offset));
+        kprof_strbuf_printf(out, "0x%lx", (label->offset - function->section_offset));
     else
         kprof_strbuf_append(out, sass->label, sass->label_length);
 }

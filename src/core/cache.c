@@ -57,7 +57,7 @@ static bool entry_path(const kprof_strbuf *key, char *path, size_t size)
     char folder[PATH_MAX];
     if (!make_folder(folder, sizeof folder))
         return false;
-    int length = snprintf(path, size, "%s/%016llx", folder, (unsigned long long)hash(key));
+    int length = snprintf(path, size, "%s/%016lx", folder, hash(key));
     return length > 0 && (size_t)length < size;
 }
 

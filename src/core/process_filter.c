@@ -88,7 +88,7 @@ static bool descends_from(pid_t root, const char *name)
         read_names((pid_t)pid, &names);
         if (is_named(&names, name))
             return true;
-        snprintf(path, sizeof path, "/proc/%llu/status", (unsigned long long)pid);
+        snprintf(path, sizeof path, "/proc/%lu/status", pid);
         if (pid == (uint64_t)root || !kprof_proc_number(&(kprof_proc_file){"", path}, "PPid", 10, &pid))
             break;
     }

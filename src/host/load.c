@@ -113,9 +113,8 @@ static bool identify_file(const char *path, kprof_strbuf *out)
     struct stat info;
     if (!path || stat(path, &info) != 0)
         return false;
-    kprof_strbuf_printf(out, "%s %lld %lld.%09ld %lld.%09ld\n", path, (long long)info.st_size,
-                        (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec,
-                        info.st_ctim.tv_nsec);
+    kprof_strbuf_printf(out, "%s %ld %ld.%09ld %ld.%09ld\n", path, info.st_size, info.st_mtim.tv_sec,
+                        info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
     return !out->failed;
 }
 

@@ -391,10 +391,9 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
     if (limits->workload.batch)
         snprintf(batches, sizeof batches, " in batches of %u (--replay-batch)", limits->workload.batch);
     return kprof_fail(KPROF_USAGE,
-                      "%s: no metric of the selection fits into --budget %g s for %llu launches (--launch-count tells "
+                      "%s: no metric of the selection fits into --budget %g s for %lu launches (--launch-count tells "
                       "their number)%s: starting alone takes %g s; --plan without it tells what they cost",
-                      plan->chip, limits->budget_s, (unsigned long long)limits->workload.launches, batches,
-                      kprof_prices.start_s);
+                      plan->chip, limits->budget_s, limits->workload.launches, batches, kprof_prices.start_s);
 }
 
 /* The passes of instructions and of samples over time. */

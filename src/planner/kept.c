@@ -10,10 +10,10 @@ void kprof_planned_question(const kprof_limits *limits, char *out, size_t size)
     /* The workload decides what a budget pays for, and nothing else. */
     static const kprof_workload any = {0};
     const kprof_workload *workload = limits->budget_s > 0 ? &limits->workload : &any;
-    snprintf(out, size, "plan %u %.9g %llu %u %d %llu %llu %d %d %u planner %s", limits->max_passes, limits->budget_s,
-             (unsigned long long)workload->launches, workload->batch, (int)workload->cache_control,
-             (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes,
-             workload->counts_instructions, workload->samples, workload->timelines, KPROF_PLANNER_SOURCES);
+    snprintf(out, size, "plan %u %.9g %lu %u %d %lu %lu %d %d %u planner %s", limits->max_passes, limits->budget_s,
+             workload->launches, workload->batch, (int)workload->cache_control, workload->allocated_bytes,
+             workload->device_bytes, workload->counts_instructions, workload->samples, workload->timelines,
+             KPROF_PLANNER_SOURCES);
 }
 
 static void transfer(const kprof_codec *c, kprof_planned *plan)

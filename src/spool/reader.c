@@ -111,8 +111,8 @@ static kprof_spool_next_result damaged_at(kprof_spool_reader *reader, const char
 {
     reader->damaged = true;
     reader->partial = true;
-    kprof_log(KPROF_LOG_WARNING, "%s is damaged at byte %llu (%s); what comes before it is used", reader->name,
-              (unsigned long long)reader->offset, reason);
+    kprof_log(KPROF_LOG_WARNING, "%s is damaged at byte %lu (%s); what comes before it is used", reader->name,
+              reader->offset, reason);
     return KPROF_SPOOL_DAMAGED;
 }
 

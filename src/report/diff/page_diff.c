@@ -78,7 +78,7 @@ static void show_comparison(const diff_page *page)
     const kprof_emit_field fields[] = {
         kprof_field_text("baseline", "Baseline", request->settings[KPROF_BASELINE].file),
         kprof_field_text("new", "New", request->settings[KPROF_NEW].file),
-        kprof_field_integer("kernels", "Kernels in both", (int64_t)diff->pairs.count),
+        kprof_field_integer("kernels", "Kernels in both", diff->pairs.count),
         verdict_field(diff, KPROF_JUDGEMENT_WORSE, "worse", "Worse"),
         verdict_field(diff, KPROF_JUDGEMENT_BETTER, "better", "Better"),
         verdict_field(diff, KPROF_JUDGEMENT_INCONCLUSIVE, "inconclusive", "Inconclusive"),
@@ -89,7 +89,7 @@ static void show_comparison(const diff_page *page)
         kprof_field_text("change", "Change of times", "median of the differences of all pairs of launches"),
         kprof_field_text("confidence", "Confidence", method),
         machine(kprof_field_real("confidence_pct", "Confidence", KPROF_CONFIDENCE * 100)),
-        machine(kprof_field_integer("kernels_tested", "Kernels tested", (int64_t)tested)),
+        machine(kprof_field_integer("kernels_tested", "Kernels tested", tested)),
         kprof_field_pct("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct),
         kprof_field_pct("bytes_tolerance_pct", "Tolerance of bytes", request->tolerances.traffic_pct),
         shown_if(kprof_field_text("launches", "Launches", diff->is_cut ? "only the first ones of some kernels" : "all"),
@@ -147,46 +147,46 @@ static const char *way_of(const kprof_launch_group *group)
 }
 
 /* Launches that the filter did not choose, or that ran after the last sample; only for kernels with samples. */
-static unsigned long long untold_of(const kprof_launch_group *group)
+static uint64_t untold_of(const kprof_launch_group *group)
 {
     return group->multiplexed > 0 ? group->untold : 0;
 }
 
 /* Samples of a kernel that was also replayed. */
-static unsigned long long left_out(const kprof_launch_group *group)
+static uint64_t left_out(const kprof_launch_group *group)
 {
     return group->replayed > 0 ? group->multiplexed : 0;
 }
 
-static unsigned long long shared_bytes(const kprof_launch_group *group)
+static uint64_t shared_bytes(const kprof_launch_group *group)
 {
-    return (unsigned long long)group->shape.dynamic_smem_bytes + group->kernel->record.static_smem_bytes;
+    return group->shape.dynamic_smem_bytes + group->kernel->record.static_smem_bytes;
 }
 
 /* How the groups were matched or measured, if the two differ, and what is not counted. */
 static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 {
     const kprof_launch_group *baseline = kernel->groups[KPROF_BASELINE], *newer = kernel->groups[KPROF_NEW];
-    const unsigned long long untold = untold_of(newer), untold_before = untold_of(baseline);
+    const uint64_t untold = untold_of(newer), untold_before = untold_of(baseline);
     if (kernel->match == KPROF_MATCH_RENAMED)
         kprof_strbuf_printf(kprof_strbuf_part(out), "renamed from %s", baseline->kernel->demangled);
     else if (kernel->match == KPROF_MATCH_DEVICE)
         kprof_strbuf_printf(kprof_strbuf_part(out), "on %s before", baseline->device->name);
     if (shared_bytes(newer) != shared_bytes(baseline))
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu bytes shared, %llu before", shared_bytes(newer),
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu bytes shared, %lu before", shared_bytes(newer),
                             shared_bytes(baseline));
     if (way_of(baseline) && way_of(newer) && way_of(baseline) != way_of(newer))
         kprof_strbuf_printf(kprof_strbuf_part(out), "%s, %s before", way_of(newer), way_of(baseline));
     else if (way_of(newer) && newer->replayed == 0)
         kprof_strbuf_puts(kprof_strbuf_part(out), way_of(newer));
     if (left_out(newer) > 0 || left_out(baseline) > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu multiplexed sample%s not compared, %llu before",
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu multiplexed sample%s not compared, %lu before",
                             left_out(newer), kprof_ending(left_out(newer), "s"), left_out(baseline));
     if (baseline->launches != newer->launches)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s, %llu before", (unsigned long long)newer->launches,
-                            kprof_ending(newer->launches, "es"), (unsigned long long)baseline->launches);
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu launch%s, %lu before", newer->launches,
+                            kprof_ending(newer->launches, "es"), baseline->launches);
     if (untold > 0 || untold_before > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu more launch%s of the kernel not counted here, %llu before",
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu more launch%s of the kernel not counted here, %lu before",
                             untold, kprof_ending(untold, "es"), untold_before);
 }
 
@@ -198,8 +198,8 @@ static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
         describe_pair(kernel, out);
     else {
         const kprof_launch_group *group = group_of(kernel);
-        const unsigned long long launches = group->launches;
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s", launches, kprof_ending(launches, "es"));
+        const uint64_t launches = group->launches;
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu launch%s", launches, kprof_ending(launches, "es"));
         if (way_of(group) && group->replayed == 0)
             kprof_strbuf_puts(kprof_strbuf_part(out), way_of(group));
         kprof_untold_note(untold_of(group), out);
@@ -282,8 +282,8 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         or_nothing(kprof_field_ns("baseline", "Baseline", time->centers[KPROF_BASELINE].median)),
         or_nothing(kprof_field_ns("new", "New", time->centers[KPROF_NEW].median)),
         kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : "", .folds = true),
-        machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)time->centers[KPROF_BASELINE].count)),
-        machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)time->centers[KPROF_NEW].count)),
+        machine(kprof_field_integer("baseline_repeats", "Repeats", time->centers[KPROF_BASELINE].count)),
+        machine(kprof_field_integer("new_repeats", "Repeats", time->centers[KPROF_NEW].count)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
         note(kernel_field("kernel", "Kernel", &texts, .plain = true)),
         note(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note), .plain = true)),
@@ -319,7 +319,7 @@ static void show_unmatched(const diff_page *page)
         KPROF_AUTO(kernel_texts) texts = make_texts(page, kernel);
         kprof_emit_field fields[] = {
             kprof_field_text("report", "Report", is_only_new(kernel) ? "new" : "baseline"),
-            kprof_field_integer("launches", "Launches", (int64_t)group_of(kernel)->launches),
+            kprof_field_integer("launches", "Launches", group_of(kernel)->launches),
             kernel_field("kernel", "Kernel", &texts),
         };
         show_if(page, fields, COUNT_OF(fields), all || shown[is_only_new(kernel)]++ < MANY);
@@ -478,8 +478,8 @@ static void show_driver(const diff_page *page, const kprof_diff_kernel *kernel, 
         machine(kprof_field_text("state", "State", states[change->state])),
         machine(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),
         machine(pct_field("high_pct", "To", kprof_change_pct(change, change->shift.interval.high))),
-        machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)baseline->count)),
-        machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)newer->count)),
+        machine(kprof_field_integer("baseline_repeats", "Repeats", baseline->count)),
+        machine(kprof_field_integer("new_repeats", "Repeats", newer->count)),
         machine(kprof_field_real("baseline_mad", "Median deviation", baseline->mad)),
         machine(kprof_field_real("new_mad", "Median deviation", newer->mad)),
     };

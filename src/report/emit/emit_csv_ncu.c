@@ -122,7 +122,7 @@ static void put_cells(kprof_csv_line *row, const kprof_launch_texts *texts, cons
         const kprof_cell cell = kprof_launch_cell(texts, columns[i].column);
         const kprof_cell_kind kind = kprof_launch_columns[columns[i].column].kind;
         if (kind == KPROF_CELL_WHOLE)
-            kprof_strbuf_printf(&row->text, "\"%llu\",", (unsigned long long)cell.whole);
+            kprof_strbuf_printf(&row->text, "\"%lu\",", cell.whole);
         else if (kind == KPROF_CELL_SHAPE && cell.is_there)
             kprof_strbuf_printf(&row->text, "\"(%u, %u, %u)\",", cell.shape[0], cell.shape[1], cell.shape[2]);
         else
@@ -174,7 +174,7 @@ static void keep_instances(ncu_emitter *ncu, const kprof_emit_metric *metric)
         char number[KPROF_NUMBER_SIZE];
         kprof_strbuf_puts(out, i ? "; " : " (");
         if (ncu->csv.base.options->instances == KPROF_INSTANCES_DETAILS)
-            kprof_strbuf_printf(out, "0x%llx: ", (unsigned long long)instances->addresses[i]);
+            kprof_strbuf_printf(out, "0x%lx: ", instances->addresses[i]);
         kprof_number_grouped(number, instances->values[i], style);
         kprof_strbuf_puts(out, number);
     }
@@ -348,7 +348,7 @@ static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
     if (field->type == KPROF_FIELD_REAL)
         put_value(row, field->real, true);
     else if (field->type == KPROF_FIELD_INTEGER)
-        kprof_strbuf_printf(&row->text, "\"%lld\"", (long long)field->integer);
+        kprof_strbuf_printf(&row->text, "\"%ld\"", field->integer);
     else if (strcmp(field->key, "unit") == 0)
         put_unit(row, field->text);
     else if (strcmp(field->key, "section_name") == 0 && field->text)

@@ -75,7 +75,7 @@ static cJSON *pooled(html_emitter *html, const char *text)
         return cJSON_CreateNull();
     size_t number_of;
     kprof_names_number(&html->texts, text, &number_of);
-    return kprof_json_integer((int64_t)number_of);
+    return kprof_json_integer(number_of);
 }
 
 /* As kprof_json_take, but the text goes into the pool. */
@@ -187,8 +187,8 @@ static cJSON *kernels(kprof_emitter *emitter)
         append(array,
                KPROF_JSON_OBJECT({"name", text_of(kprof_model_kernel_name(kernel, emitter->options->kernel_base))},
                                  {"function", text_of(kernel->function)}, {"demangled", text_of(kernel->demangled)},
-                                 {"seen", kprof_json_integer((int64_t)kernel->launches)},
-                                 {"same", kprof_json_integer((int64_t)kprof_names_find(&names, kernel->mangled))}));
+                                 {"seen", kprof_json_integer(kernel->launches)},
+                                 {"same", kprof_json_integer(kprof_names_find(&names, kernel->mangled))}));
     }
     return array;
 }
@@ -242,7 +242,7 @@ static cJSON *callers(html_emitter *html, const kprof_model_samples *samples)
             kprof_model_stack_of(html->base.launches.model, &(kprof_model_launch){.stack = number});
         append(array,
                KPROF_JSON_ARRAY(known(number > 0, number - 1), stack ? pooled(html, stack->line) : cJSON_CreateNull(),
-                                kprof_json_integer((int64_t)samples->stacks[i].launches)));
+                                kprof_json_integer(samples->stacks[i].launches)));
     }
     return array;
 }
@@ -252,9 +252,9 @@ static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
     kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
     kprof_samples_describe(launch, &text);
     kprof_samples_note(html->base.launches.model, launch->samples, &note);
-    cJSON *object = KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)launch->samples->launches)},
+    cJSON *object = KPROF_JSON_OBJECT({"launches", kprof_json_integer(launch->samples->launches)},
                                       {"last", kprof_json_integer(launch->samples->last_launch)},
-                                      {"used", kprof_json_integer((int64_t)launch->samples->used)},
+                                      {"used", kprof_json_integer(launch->samples->used)},
                                       {"text", take_pooled(html, &text)}, {"note", take_pooled(html, &note)});
     if (launch->samples->stack_count > 1)
         add(object, "callers", callers(html, launch->samples));
@@ -325,15 +325,15 @@ static cJSON *place(html_emitter *html, const kprof_emit_metric *metric)
     if (html->values)
         html->values[metric->column] = metric->value;
     if (metric->spread) {
-        append(html->spreads, KPROF_JSON_ARRAY(kprof_json_integer((int64_t)metric->column),
-                                               kprof_json_integer((int64_t)metric->spread->samples),
-                                               kprof_json_number(metric->spread->mad)));
+        append(html->spreads,
+               KPROF_JSON_ARRAY(kprof_json_integer(metric->column), kprof_json_integer(metric->spread->samples),
+                                kprof_json_number(metric->spread->mad)));
     }
     if (metric->disagrees) {
         html->doubtful = html->doubtful ? html->doubtful : add_array(html->launch, "doubtful");
-        append(html->doubtful, kprof_json_integer((int64_t)metric->column));
+        append(html->doubtful, kprof_json_integer(metric->column));
     }
-    return kprof_json_integer((int64_t)metric->column);
+    return kprof_json_integer(metric->column);
 }
 
 /* Add a metric to an array of the layout or, under a key, to an object; NULL: the layout is already known. */
@@ -373,7 +373,7 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
     if (object)
         KPROF_JSON_ADD(object, {"columns", kprof_json_columns(shape_of)}, {"rows", rows}, {"id", text_of(shape_of->id)},
                        {"title", text_of(shape_of->title)}, {"sorted", cJSON_CreateBool(shape_of->sorted)},
-                       {"whole", table->whole ? kprof_json_integer((int64_t)table->whole->column) : NULL});
+                       {"whole", table->whole ? kprof_json_integer(table->whole->column) : NULL});
     for (size_t i = 0; i < shape_of->row_count; i++) {
         cJSON *row = rows ? append_object(rows) : NULL, *cells = row ? add_array(row, "cells") : NULL;
         if (row)
@@ -452,8 +452,8 @@ static void html_over_time(kprof_emitter *emitter, const kprof_launch_timeline *
     add(of(emitter)->launch, "timeline",
         KPROF_JSON_OBJECT({"interval", kprof_json_integer(timeline->interval_ns)},
                           {"end", kprof_json_integer(timeline->end_ns)},
-                          {"laid_over", kprof_json_integer((int64_t)timeline->laid_over)},
-                          {"reason", text_of(timeline->reason)}, {"series", series}));
+                          {"laid_over", kprof_json_integer(timeline->laid_over)}, {"reason", text_of(timeline->reason)},
+                          {"series", series}));
 }
 
 static void html_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
@@ -470,7 +470,7 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
 {
     const kprof_finding *finding = found->finding;
     kprof_strbuf advice = KPROF_STRBUF_INIT;
-    cJSON *array = KPROF_JSON_ARRAY(kprof_json_integer((int64_t)rule), value_of(found->gain_pct),
+    cJSON *array = KPROF_JSON_ARRAY(kprof_json_integer(rule), value_of(found->gain_pct),
                                     kprof_json_found(found, finding->message));
     kprof_found_text(found, finding->advice, false, &advice);
     kprof_strbuf_puts(&advice, advice.length > 0 && found->place_count > 0 ? " " : "");
@@ -560,7 +560,7 @@ static void add_values(html_emitter *html, size_t count)
             append(values, value_of(html->values[i++]));
             continue;
         }
-        append(values, KPROF_JSON_ARRAY(kprof_json_integer((int64_t)same)));
+        append(values, KPROF_JSON_ARRAY(kprof_json_integer(same)));
         i += same;
     }
     memcpy(html->values_before, html->values, count * sizeof *html->values);

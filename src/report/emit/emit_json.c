@@ -131,14 +131,12 @@ static cJSON *disagreements(kprof_emitter *emitter, const kprof_model_launch *la
 
 static cJSON *multiplexed_object(const kprof_model_samples *samples)
 {
-    return KPROF_JSON_OBJECT({"launches", kprof_json_integer((int64_t)samples->launches)},
-                             {"last_launch", kprof_json_integer(samples->last_launch)},
-                             {"other_lines", kprof_json_integer((int64_t)samples->other_lines)},
-                             {"other_ranges", kprof_json_integer((int64_t)samples->other_ranges)},
-                             {"samples", kprof_json_integer((int64_t)samples->count)},
-                             {"partial", kprof_json_integer((int64_t)samples->partial)},
-                             {"set_apart", kprof_json_integer((int64_t)samples->set_apart)},
-                             {"used", kprof_json_integer((int64_t)samples->used)});
+    return KPROF_JSON_OBJECT(
+        {"launches", kprof_json_integer(samples->launches)}, {"last_launch", kprof_json_integer(samples->last_launch)},
+        {"other_lines", kprof_json_integer(samples->other_lines)},
+        {"other_ranges", kprof_json_integer(samples->other_ranges)}, {"samples", kprof_json_integer(samples->count)},
+        {"partial", kprof_json_integer(samples->partial)}, {"set_apart", kprof_json_integer(samples->set_apart)},
+        {"used", kprof_json_integer(samples->used)});
 }
 
 static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -178,7 +176,7 @@ static void json_section_begin(kprof_emitter *emitter, const kprof_section *sect
 static void add_spread(cJSON *object, const kprof_model_spread *spread)
 {
     if (spread)
-        KPROF_JSON_ADD(object, {"samples", kprof_json_integer((int64_t)spread->samples)},
+        KPROF_JSON_ADD(object, {"samples", kprof_json_integer(spread->samples)},
                        {"mad", kprof_json_number(spread->mad)});
 }
 

@@ -32,8 +32,7 @@ static cJSON *time_of(int64_t ns)
 {
     char text[48];
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    snprintf(text, sizeof text, "%s%llu.%03u", ns < 0 ? "-" : "", (unsigned long long)(size / 1000),
-             (unsigned)(size % 1000));
+    snprintf(text, sizeof text, "%s%lu.%03u", ns < 0 ? "-" : "", (size / 1000), (unsigned)(size % 1000));
     return cJSON_CreateRaw(text);
 }
 
@@ -74,7 +73,7 @@ static void perfetto_launches_begin(kprof_emitter *emitter)
     for (size_t i = 0; i < model->process_count; i++) {
         const kprof_model_process *process = &model->processes[i];
         KPROF_AUTO(kprof_strbuf) name = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&name, "%s (%lld on %s)", process->name, (long long)process->pid, process->host);
+        kprof_strbuf_printf(&name, "%s (%ld on %s)", process->name, process->pid, process->host);
         write_name(trace, (int64_t)i + 1, 0, kprof_strbuf_text(&name));
     }
 }
@@ -85,14 +84,13 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     char key[128], name[128];
     const kprof_launch_record *record = &launch->record;
     const int64_t process = number_of_process(trace, launch);
-    snprintf(key, sizeof key, "%lld %td %u %llu", (long long)process,
-             launch->device - trace->base.launches.model->devices, record->context, (unsigned long long)record->stream);
+    snprintf(key, sizeof key, "%ld %td %u %lu", process, launch->device - trace->base.launches.model->devices,
+             record->context, record->stream);
     size_t row;
     if (!kprof_names_number(&trace->stream_numbers, key, &row))
         return row;
     *KPROF_POOL_ADD(&trace->base.pool, trace->ends_ns, trace->stream_count) = INT64_MIN;
-    snprintf(name, sizeof name, "device %u, context %u, stream %llu", record->device, record->context,
-             (unsigned long long)record->stream);
+    snprintf(name, sizeof name, "device %u, context %u, stream %lu", record->device, record->context, record->stream);
     write_name(trace, process, (int64_t)row + 1, name);
     return row;
 }
@@ -172,17 +170,16 @@ static void perfetto_launch_end(kprof_emitter *emitter)
     perfetto_emitter *trace = of(emitter);
     const int64_t process = number_of_process(trace, trace->launch);
     const char *name = kprof_model_kernel_name(trace->launch->kernel, emitter->options->kernel_base);
-    cJSON *event =
-        KPROF_JSON_OBJECT({"name", text_of(name)}, {"cat", text_of("kernel")}, {"pid", kprof_json_integer(process)},
-                          {"tid", kprof_json_integer((int64_t)trace->row + 1)});
+    cJSON *event = KPROF_JSON_OBJECT({"name", text_of(name)}, {"cat", text_of("kernel")},
+                                     {"pid", kprof_json_integer(process)}, {"tid", kprof_json_integer(trace->row + 1)});
     place(trace, event);
     add(event, "args", trace->args);
     trace->args = NULL;
     write_event(trace, event);
     for (cJSON *counter; (counter = cJSON_DetachItemFromArray(trace->counters, 0));) {
-        write_event(trace, KPROF_JSON_ADD(counter, {"ph", text_of("C")}, {"pid", kprof_json_integer(process)},
-                                          {"id", kprof_json_integer((int64_t)trace->row + 1)},
-                                          {"ts", time_of(trace->start_ns)}));
+        write_event(trace,
+                    KPROF_JSON_ADD(counter, {"ph", text_of("C")}, {"pid", kprof_json_integer(process)},
+                                   {"id", kprof_json_integer(trace->row + 1)}, {"ts", time_of(trace->start_ns)}));
     }
     cJSON_Delete(trace->counters);
     trace->counters = NULL;

@@ -103,9 +103,9 @@ static int describe_launch(const kprof_model_launch *launch, char text[256])
     char shapes[96], node[40] = "";
     const bool has_shape = *kprof_shapes_text(record, shapes);
     if (record->graph_node)
-        snprintf(node, sizeof node, ", Graph Node %llu", (unsigned long long)record->graph_node);
-    return snprintf(text, 256, "%s%s, Context %u, Stream %llu, Device %u, CC %s%s", has_shape ? " " : "", shapes,
-                    record->context, (unsigned long long)record->stream, record->device, launch->device->cc, node);
+        snprintf(node, sizeof node, ", Graph Node %lu", record->graph_node);
+    return snprintf(text, 256, "%s%s, Context %u, Stream %lu, Device %u, CC %s%s", has_shape ? " " : "", shapes,
+                    record->context, record->stream, record->device, launch->device->cc, node);
 }
 
 /* A kernel's name, shortened if it does not fit into a line. */
@@ -161,7 +161,7 @@ static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch 
 static void describe_one_launch(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const uint32_t passes = launch->record.pass_count;
-    kprof_strbuf_printf(out, "Launch %lld, %s", (long long)launch->id, launch->device->name);
+    kprof_strbuf_printf(out, "Launch %ld, %s", launch->id, launch->device->name);
     if (launch->measured > 0)
         kprof_strbuf_printf(out, ", %u pass%s (%s replay)", passes, kprof_ending(passes, "es"), launch->replay_mode);
 }
@@ -170,9 +170,9 @@ static void describe_one_launch(const kprof_model_launch *launch, kprof_strbuf *
 static void describe_multiplexed(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const kprof_model_samples *samples = launch->samples;
-    kprof_strbuf_printf(out, "Launch%s %lld", kprof_ending(samples->launches, "es"), (long long)launch->id);
+    kprof_strbuf_printf(out, "Launch%s %ld", kprof_ending(samples->launches, "es"), launch->id);
     if (samples->launches > 1)
-        kprof_strbuf_printf(out, " to %lld", (long long)samples->last_launch);
+        kprof_strbuf_printf(out, " to %ld", samples->last_launch);
     kprof_strbuf_printf(out, ", %s, ", launch->device->name);
     kprof_samples_describe(launch, out);
 }
@@ -244,7 +244,7 @@ static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     if (text->process != process) {
         text->process = process;
         blank_line(text);
-        kprof_output_printf(emitter->out, "[%lld] %s@%s\n", (long long)process->pid, process->name, process->host);
+        kprof_output_printf(emitter->out, "[%ld] %s@%s\n", process->pid, process->name, process->host);
     }
     blank_line(text);
     show_heading(emitter, launch);
@@ -751,8 +751,7 @@ static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *
     if (timeline->series_count > 0)
         kprof_strbuf_printf(&heading, ", %s %s from begin to end", end.number, end.unit);
     if (timeline->laid_over > 1)
-        kprof_strbuf_printf(&heading, ", mean of %llu launches laid over one another",
-                            (unsigned long long)timeline->laid_over);
+        kprof_strbuf_printf(&heading, ", mean of %lu launches laid over one another", timeline->laid_over);
     kprof_output_puts(emitter->out, "\n");
     put_buffer(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), false}, &heading);
     if (timeline->reason)

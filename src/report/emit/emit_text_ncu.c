@@ -115,7 +115,7 @@ static void begin_table(ncu_text *text, const char *const *heads, size_t count, 
 static void tell_process(ncu_text *text, int64_t pid, const char *name)
 {
     if (text->pid != pid)
-        kprof_output_printf(text->base.out, "[%lld] %s@127.0.0.1\n", (long long)pid, name);
+        kprof_output_printf(text->base.out, "[%ld] %s@127.0.0.1\n", pid, name);
     text->pid = pid;
 }
 
@@ -134,9 +134,9 @@ static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     const bool has_shape = *kprof_shapes_text(record, shapes);
     text->launch = launch;
     tell_process(text, launch->process->pid, launch->process->name);
-    kprof_output_printf(emitter->out, "  %s%s%s, Context %llu, Stream %llu, Device %llu, CC %s\n", name,
-                        has_shape ? " " : "", shapes, (unsigned long long)record->context,
-                        (unsigned long long)record->stream, (unsigned long long)record->device, launch->device->cc);
+    kprof_output_printf(emitter->out, "  %s%s%s, Context %u, Stream %lu, Device %u, CC %s\n", name,
+                        has_shape ? " " : "", shapes, record->context, record->stream, record->device,
+                        launch->device->cc);
     if (kprof_model_is_missing(launch) && *launch->reason)
         kprof_output_printf(emitter->out, "    WRN   Not measured: %s\n\n", launch->reason);
     begin_table(text, metric_heads, COUNT_OF(metric_heads), NULL);
@@ -237,8 +237,8 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     kprof_output_printf(emitter->out, "  %s", fields[KERNEL]->text);
     if (fields[GRID]->text && fields[BLOCK]->text)
         kprof_output_printf(emitter->out, " %sx%s", fields[GRID]->text, fields[BLOCK]->text);
-    kprof_output_printf(emitter->out, ", Device %lld, CC %s, Invocations %lld\n", (long long)fields[DEVICE]->integer,
-                        fields[CC]->text, (long long)fields[INVOCATIONS]->integer);
+    kprof_output_printf(emitter->out, ", Device %ld, CC %s, Invocations %ld\n", fields[DEVICE]->integer,
+                        fields[CC]->text, fields[INVOCATIONS]->integer);
 }
 
 /* Minimum, maximum and average have one unit, that of the largest. */

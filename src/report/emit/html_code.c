@@ -29,7 +29,7 @@ static void append_values(cJSON *array, const kprof_emit_code *emitted, const do
         const bool waits = !reason || strcmp(reason->name, "selected") != 0;
         if (!waits || column == SIZE_MAX || !(values[column] > 0))
             continue;
-        append(stalls, kprof_json_integer((int64_t)i));
+        append(stalls, kprof_json_integer(i));
         append(stalls, kprof_json_number(values[column]));
     }
 }
@@ -40,7 +40,7 @@ static cJSON *waits_array(const kprof_profiled_code *code, const double *values,
     const size_t awaited = kprof_profiled_row_awaited(code, values, hottest);
     cJSON *waits = cJSON_CreateArray();
     if (awaited != SIZE_MAX)
-        append(waits, kprof_json_integer((int64_t)awaited));
+        append(waits, kprof_json_integer(awaited));
     return waits;
 }
 
@@ -80,8 +80,8 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
     const kprof_profiled_instruction *instruction = &code->instructions[number];
     const kprof_profiled_frame *frame = kprof_profiled_place(code, number);
     cJSON *array = KPROF_JSON_ARRAY(
-        kprof_json_integer((int64_t)instruction->function), kprof_json_integer((int64_t)instruction->offset),
-        text_of(instruction->text), known(frame != NULL, frame ? frame->file - emitted->profiles->files : 0),
+        kprof_json_integer(instruction->function), kprof_json_integer(instruction->offset), text_of(instruction->text),
+        known(frame != NULL, frame ? frame->file - emitted->profiles->files : 0),
         known(frame != NULL, frame ? frame->line : 0), waits_array(code, kprof_profiled_values(code, number), number));
     append_values(array, emitted, kprof_profiled_values(code, number));
     append_frames(array, emitted, number, false);
@@ -97,7 +97,7 @@ static cJSON *line_array(const kprof_emit_code *emitted, size_t number, bool is_
     const kprof_profiled_code *code = emitted->code;
     const size_t *members = lines->members + line->first;
     const size_t hottest = kprof_profiled_hottest(code, members, line->count);
-    cJSON *instructions = KPROF_JSON_EACH(i, line->count, kprof_json_integer((int64_t)members[i]));
+    cJSON *instructions = KPROF_JSON_EACH(i, line->count, kprof_json_integer(members[i]));
     cJSON *array = KPROF_JSON_ARRAY(known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0),
                                     known(line->file != NULL, line->line), text_of(line->function),
                                     text_of((is_ptx ? emitted->ptx_sources : emitted->sources)[number]), instructions,

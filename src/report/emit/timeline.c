@@ -81,7 +81,7 @@ void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launc
         kprof_field_integer("launch", "Launch", launch->id),
         kprof_field_ns("sampled_ns", "Sampled", end_ns),
         kprof_field_ns("interval_ns", "Every", interval_ns),
-        kprof_field_amount("laid_over", "Mean of launches", (int64_t)timeline->laid_over,
+        kprof_field_amount("laid_over", "Mean of launches", timeline->laid_over,
                            .role = timeline->laid_over > 1 ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         kprof_field_text("reason", "Note", timeline->reason,
                          .role = timeline->reason ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),

@@ -359,8 +359,7 @@ static void name_cause(const kprof_profiled_code *code, const measured *of, kpro
     if (frame && (frame->file != hot->file || frame->line != hot->line))
         kprof_code_put_place(hot->caused_at, sizeof hot->caused_at, frame->file, frame->line);
     else if (!hot->file && cause != of->members[0])
-        snprintf(hot->caused_at, sizeof hot->caused_at, "0x%04llx",
-                 (unsigned long long)code->instructions[cause].offset);
+        snprintf(hot->caused_at, sizeof hot->caused_at, "0x%04lx", code->instructions[cause].offset);
 }
 
 /* A row of samples, and where it is. */
@@ -391,8 +390,8 @@ static void name_instruction(const kprof_profiled_code *code, size_t number, kpr
 {
     const kprof_profiled_instruction *instruction = &code->instructions[number];
     const bool are_several = code->function_count > 1;
-    const size_t length = (size_t)snprintf(hot->place, sizeof hot->place, "0x%04llx%s",
-                                           (unsigned long long)instruction->offset, are_several ? " of " : "");
+    const size_t length =
+        (size_t)snprintf(hot->place, sizeof hot->place, "0x%04lx%s", instruction->offset, are_several ? " of " : "");
     if (are_several)
         kprof_fit_text(hot->place + length, sizeof hot->place - length,
                        code->functions[instruction->function].demangled);

@@ -118,10 +118,10 @@ static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *pr
     const char *source = kprof_cursor_next(&rows) ? kprof_store_column(rows.row, 0) : other;
     const bool is_merged = strcmp(source, other) != 0;
     return kprof_fail(KPROF_USAGE,
-                      "%s: process %lld of %s, started at the same time, is in %s%s%s%s already, so "
+                      "%s: process %ld of %s, started at the same time, is in %s%s%s%s already, so "
                       "both have the same run: leave one of them out",
-                      path, (long long)process->pid, process->host, other, is_merged ? " (from " : "",
-                      is_merged ? source : "", is_merged ? ")" : "");
+                      path, process->pid, process->host, other, is_merged ? " (from " : "", is_merged ? source : "",
+                      is_merged ? ")" : "");
 }
 
 /* Processes are the same when machine, pid and start are: no run counts twice. */
@@ -129,8 +129,7 @@ static void add_processes(kprof_merge *merge, const kprof_model *model, const ch
 {
     for (size_t i = 0; i < model->process_count && merge->into->status == KPROF_OK; i++) {
         const kprof_model_process *process = &model->processes[i];
-        KPROF_AUTO_FREE char *text =
-            kprof_strprintf("%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns, process->host);
+        KPROF_AUTO_FREE char *text = kprof_strprintf("%ld %ld %s", process->pid, process->start_unix_ns, process->host);
         const int64_t id = merge->process_count + (int64_t)i + 1;
         const int64_t there = know(&merge->processes, text, id);
         if (there > 0)

@@ -78,8 +78,8 @@ static bool fit_together(kprof_report *report)
         kprof_log(KPROF_LOG_WARNING, "not all reports are of different ranks of one job with --rank-passes, so their "
                                      "launches are not joined");
     else if (fit && of[RANKS] < of[SIZE])
-        kprof_log(KPROF_LOG_WARNING, "these are %lld of %lld ranks of the job: the passes of the others are missing",
-                  (long long)of[RANKS], (long long)of[SIZE]);
+        kprof_log(KPROF_LOG_WARNING, "these are %ld of %ld ranks of the job: the passes of the others are missing",
+                  of[RANKS], of[SIZE]);
     return fit;
 }
 
@@ -92,9 +92,9 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
     const int64_t count = kprof_store_integer(into, INCOMPLETE);
     if (count > 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "%lld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
+                  "%ld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
                   "launch the same kernels in the same order",
-                  (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
+                  count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
     kprof_store_exec(into, JOIN_LAUNCHES);
     derive_all(into);
     kprof_store_exec(into, FORGET);
@@ -133,15 +133,15 @@ static void tell_kernels(kprof_report *report, kprof_runs *runs)
         "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function";
     KPROF_EACH_ROW(rows, report, query, "i", (int64_t)runs->count) {
         const char *name = kprof_store_column(rows.row, 0);
-        const long long least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
+        const int64_t least = sqlite3_column_int64(rows.row, 1), most = sqlite3_column_int64(rows.row, 2);
         runs->are_moved = runs->are_moved || least == most;
         if (++count > KERNELS_TOLD)
             continue;
         if (least == most)
             kprof_log(KPROF_LOG_WARNING,
-                      "%s: all runs have it as often (%lld), but at other places or with other shapes", name, most);
+                      "%s: all runs have it as often (%ld), but at other places or with other shapes", name, most);
         else
-            kprof_log(KPROF_LOG_WARNING, "%s: one run has it %lld time%s, another one %lld time%s", name, least,
+            kprof_log(KPROF_LOG_WARNING, "%s: one run has it %ld time%s, another one %ld time%s", name, least,
                       least == 1 ? "" : "s", most, most == 1 ? "" : "s");
     }
     if (count > KERNELS_TOLD)
@@ -158,10 +158,9 @@ static void tell_left_out(kprof_report *report, kprof_runs *runs)
         return;
     const char *one = runs->of_ranges ? "range" : "launch", *several = runs->of_ranges ? "ranges" : "launches";
     kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
-              "%llu of %lld %s of the %zu runs %s left out, since not every run has %s; %lld %s match%s",
-              (unsigned long long)runs->left_out, (long long)all, all == 1 ? one : several, runs->count,
-              runs->left_out == 1 ? "is" : "are", runs->left_out == 1 ? "it" : "them", (long long)taken,
-              taken == 1 ? one : several, taken == 1 ? "es" : "");
+              "%lu of %ld %s of the %zu runs %s left out, since not every run has %s; %ld %s match%s", runs->left_out,
+              all, all == 1 ? one : several, runs->count, runs->left_out == 1 ? "is" : "are",
+              runs->left_out == 1 ? "it" : "them", taken, taken == 1 ? one : several, taken == 1 ? "es" : "");
     tell_kernels(report, runs);
 }
 

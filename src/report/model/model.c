@@ -404,9 +404,9 @@ kprof_status kprof_work_charge(kprof_work *work, uint64_t values)
     }
     const kprof_status status =
         kprof_fail(KPROF_BAD_REPORT,
-                   "%s%s%s: showing these launches takes more than %llu values, the most that kprof works out for "
+                   "%s%s%s: showing these launches takes more than %lu values, the most that kprof works out for "
                    "%s of this size; choose fewer launches with -k, -s and -c, or read %s with sqlite3",
-                   first->path, second ? " and " : "", second ? second->path : "", (unsigned long long)most,
-                   second ? "files" : "a file", second ? "them" : "it");
+                   first->path, second ? " and " : "", second ? second->path : "", most, second ? "files" : "a file",
+                   second ? "them" : "it");
     return kprof_store_note(work->reports[0], status);
 }

@@ -113,9 +113,8 @@ static kprof_code_place place_of(const kprof_place_finder *finder, size_t instru
             place.caller = kprof_pool_keep(finder->texts, kprof_strprintf("%s:%u", caller->file->name, caller->line));
     } else {
         const char *function = code->function_count > 1 ? code->functions[own->function].demangled : NULL;
-        place.name =
-            kprof_pool_keep(finder->texts, kprof_strprintf("instruction 0x%llx%s%s", (unsigned long long)own->offset,
-                                                           function ? " of " : "", function ? function : ""));
+        place.name = kprof_pool_keep(finder->texts, kprof_strprintf("instruction 0x%lx%s%s", own->offset,
+                                                                    function ? " of " : "", function ? function : ""));
     }
     return place;
 }

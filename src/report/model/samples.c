@@ -127,7 +127,7 @@ static kprof_status charge(sample_walker *walker, const kprof_model_launch *laun
 static void note_origin(sample_walker *walker, size_t index, const kprof_model_launch *launch)
 {
     sample_group *group = &walker->groups[index];
-    KPROF_AUTO_FREE char *key = kprof_strprintf("%zu %lld", index, (long long)launch->stack);
+    KPROF_AUTO_FREE char *key = kprof_strprintf("%zu %ld", index, launch->stack);
     size_t at = kprof_names_find(&walker->stacks, key);
     if (at == KPROF_NAMES_NONE) {
         at = group->stack_count;
@@ -310,7 +310,7 @@ void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const kprof_model_samples *samples = launch->samples;
     const uint32_t passes = launch->record.pass_count;
-    kprof_strbuf_printf(out, "%llu multiplexed: ", (unsigned long long)samples->launches);
+    kprof_strbuf_printf(out, "%lu multiplexed: ", samples->launches);
     if (samples->used == 0)
         kprof_strbuf_puts(out, "no whole sample");
     else
@@ -321,31 +321,31 @@ void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
 void kprof_untold_note(uint64_t untold, kprof_strbuf *out)
 {
     if (untold > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu more launch%s of the kernel not counted here",
-                            (unsigned long long)untold, kprof_ending(untold, "es"));
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu more launch%s of the kernel not counted here", untold,
+                            kprof_ending(untold, "es"));
 }
 
 /* "3 launches are from other lines", than the first one; nothing for 0. */
 static void put_others(uint64_t count, const char *where, const char *what, kprof_strbuf *out)
 {
     if (count > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s %s %s %s %s%s", (unsigned long long)count,
-                            kprof_ending(count, "es"), count == 1 ? "is" : "are", where,
-                            count == 1 ? "another" : "other", what, kprof_ending(count, "s"));
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%lu launch%s %s %s %s %s%s", count, kprof_ending(count, "es"),
+                            count == 1 ? "is" : "are", where, count == 1 ? "another" : "other", what,
+                            kprof_ending(count, "s"));
 }
 
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
 {
-    const unsigned long long count = samples->count;
+    const uint64_t count = samples->count;
     kprof_untold_note(samples->untold, out);
     put_others(samples->other_lines, "from", "line", out);
     put_others(samples->other_ranges, "in", "NVTX range", out);
     if (samples->partial > 0)
         kprof_strbuf_printf(kprof_strbuf_part(out),
-                            "%llu of %llu samples lack%s passes, so some values are of fewer samples",
-                            (unsigned long long)samples->partial, count, samples->partial == 1 ? "s" : "");
+                            "%lu of %lu samples lack%s passes, so some values are of fewer samples", samples->partial,
+                            count, samples->partial == 1 ? "s" : "");
     if (samples->read < samples->count)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "only the first %zu of %llu samples were read", samples->read,
+        kprof_strbuf_printf(kprof_strbuf_part(out), "only the first %zu of %lu samples were read", samples->read,
                             count);
     if (samples->set_apart > 0 && samples->set_apart == samples->read)
         kprof_strbuf_puts(kprof_strbuf_part(out), "the passes of no sample agree; all samples are used");

@@ -141,7 +141,7 @@ static void lay_over(reader *r, int64_t launch)
         return;
     kprof_strbuf_puts(&all, before_ids);
     KPROF_EACH_ROW(ids, r->report, alike, "iiii", launch, (int64_t)MOST_DISTANCE, interval_ns, (int64_t)MOST_LAUNCHES)
-        kprof_strbuf_printf(&all, "%s%lld", count++ ? "," : "", (long long)sqlite3_column_int64(ids.row, 0));
+        kprof_strbuf_printf(&all, "%s%lld", count++ ? "," : "", sqlite3_column_int64(ids.row, 0));
     kprof_strbuf_puts(&all, behind_ids);
     if (count > 1) {
         out->laid_over = count;

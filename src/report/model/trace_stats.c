@@ -271,8 +271,8 @@ void kprof_trace_list_missing(kprof_report *report, kprof_trace_place place, kpr
     };
     for (size_t i = 0; i < COUNT_OF(notes); i++)
         if (notes[i].count > 0)
-            kprof_strlist_take(out, kprof_strprintf("%s: %lld; %s%s", notes[i].what, (long long)notes[i].count,
-                                                    notes[i].whose, notes[i].effect));
+            kprof_strlist_take(
+                out, kprof_strprintf("%s: %ld; %s%s", notes[i].what, notes[i].count, notes[i].whose, notes[i].effect));
     if (kprof_store_integer(report, "SELECT total(activities)=0 FROM trace"))
         kprof_strlist_add(out, "the trace is empty: nothing happened that it tells of");
 }
@@ -341,7 +341,7 @@ kprof_status kprof_trace_stats_open(kprof_report *report, const kprof_trace_stat
         kprof_trace_find_innermost_ranges(report);
     expand(report, stats->sql, names, &sql);
     if (names->most_rows > 0)
-        kprof_strbuf_printf(&sql, " LIMIT %lld", (long long)names->most_rows);
+        kprof_strbuf_printf(&sql, " LIMIT %ld", names->most_rows);
     *out = kprof_store_compile(report, sql.data);
     return report->status;
 }

@@ -98,7 +98,7 @@ void kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
 {
     KPROF_EACH_ROW(rows, report, METRICS_SHOWN) {
         kprof_strbuf_printf(out, ", round(avg(CASE WHEN name_id=%lld THEN mean END), 3)",
-                            (long long)sqlite3_column_int64(rows.row, 0));
+                            sqlite3_column_int64(rows.row, 0));
         /* A column's name, of what no terminal and no SQL takes for something else. */
         const char *label = kprof_store_column(rows.row, 1);
         const char *unit = kprof_store_column(rows.row, 2);

@@ -88,9 +88,9 @@ static void make_views(kprof_report *report, const kprof_trace_window *window)
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         KPROF_AUTO_FREE char *table = kprof_strprintf("trace_%s", kinds[i]);
         KPROF_AUTO_FREE char *sql = kprof_strprintf(
-            "CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE start_ns<%lld AND (start_ns>=%lld OR end_ns>%lld OR "
+            "CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE start_ns<%ld AND (start_ns>=%ld OR end_ns>%ld OR "
             "end_ns IS NULL)",
-            table, table, (long long)window->end_ns, (long long)window->start_ns, (long long)window->start_ns);
+            table, table, window->end_ns, window->start_ns, window->start_ns);
         if (!kprof_trace_begin_table(report, table))
             continue;
         kprof_store_exec(report, sql);

@@ -79,7 +79,7 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
     const bool on_page = to->most_slices > 0;
     kprof_status status = KPROF_OK;
-    KPROF_AUTO_FREE char *start = kprof_strprintf("(%lld)", (long long)start_ns); /* "--" would begin a comment */
+    KPROF_AUTO_FREE char *start = kprof_strprintf("(%ld)", start_ns); /* "--" would begin a comment */
     const kprof_sql_word words[] = {
         {"@start", start},
         {"@kernel", on_page ? STREAM : IN_LANE("1", "trace_kernel.id")},
@@ -101,7 +101,7 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
             continue;
         kprof_sql_expand(event, words, &sql);
         if (on_page && strstr(event, "'ph', 'X'")) /* a slice */
-            kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
+            kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %ld", to->most_slices);
         sqlite3_stmt *statement = kprof_store_compile(report, sql.data);
         while (status == KPROF_OK && kprof_store_next(report, statement))
             status = write_event(to, statement);
@@ -127,8 +127,8 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     if (report->status != KPROF_OK)
         return report->status;
     kprof_output output = kprof_output_new(out, UINT64_MAX);
-    kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
-                        (long long)start_ns);
+    kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%ld,",
+                        start_ns);
     kprof_output_puts(&output, "\"traceEvents\":[");
     kprof_status status = write_events(report, start_ns, &(writer){.out = &output});
     kprof_output_puts(&output, "\n]}\n");
@@ -182,7 +182,7 @@ static void put_members(void *user, kprof_output *out)
         return;
     const bool too_many = slices > MOST_ON_PAGE;
     if (too_many)
-        kprof_output_printf(out, ",\"lacks\":{\"of\":%lld,\"each\":%lld}", (long long)slices, (long long)each);
+        kprof_output_printf(out, ",\"lacks\":{\"of\":%ld,\"each\":%ld}", slices, each);
     put_missing(report, out);
     kprof_output_puts(out, ",\"traceEvents\":[");
     (void)write_events(report, start_ns, &(writer){.out = out, .most_slices = too_many ? each : INT64_MAX});

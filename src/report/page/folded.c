@@ -69,8 +69,8 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 static kprof_status print_lines(const folder *from, FILE *out)
 {
     if (from->untimed > 0)
-        kprof_log(KPROF_LOG_WARNING, "%llu launch%s without " KPROF_TIME_METRIC " %s left out",
-                  (unsigned long long)from->untimed, from->untimed == 1 ? "" : "es", from->untimed == 1 ? "is" : "are");
+        kprof_log(KPROF_LOG_WARNING, "%lu launch%s without " KPROF_TIME_METRIC " %s left out", from->untimed,
+                  from->untimed == 1 ? "" : "es", from->untimed == 1 ? "is" : "are");
     if (from->time_count == 0)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "%s: no launch has a time: --to folded needs the metric " KPROF_TIME_METRIC,
@@ -121,7 +121,7 @@ static kprof_status print_trace(kprof_report *report, FILE *out)
 static char *name_stack(const void *of, const kprof_model_launch *launch)
 {
     (void)of;
-    return kprof_strprintf("%lld", (long long)launch->stack);
+    return kprof_strprintf("%ld", launch->stack);
 }
 
 kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter, FILE *out)

@@ -75,13 +75,13 @@ static char *make_key(const void *of, const kprof_model_launch *launch)
         kprof_strbuf_printf(&key, "%zu", (size_t)(launch->process - groups->model->processes));
         break;
     case KPROF_GROUP_GRAPH:
-        kprof_strbuf_printf(&key, "%llu", (unsigned long long)launch->record.graph_node);
+        kprof_strbuf_printf(&key, "%lu", launch->record.graph_node);
         break;
     case KPROF_GROUP_NVTX:
         kprof_strbuf_append(&key, launch->record.nvtx, kprof_nvtx_innermost_length(launch->record.nvtx));
         break;
     case KPROF_GROUP_STACK:
-        kprof_strbuf_printf(&key, "%lld", (long long)launch->stack);
+        kprof_strbuf_printf(&key, "%ld", launch->stack);
         break;
     case KPROF_GROUP_LINE:
         put_line(groups, launch, &key);
@@ -296,30 +296,30 @@ double kprof_group_time_ns(const kprof_group *group)
 
 void kprof_group_tell_missing(const kprof_group *group, kprof_strbuf *out)
 {
-    const unsigned long long launches = group->launches, missing = group->not_measured;
+    const uint64_t launches = group->launches, missing = group->not_measured;
     if (missing > 0)
         kprof_strbuf_printf(kprof_strbuf_part(out),
-                            group->code ? "no counters of %llu of %llu launch%s" : "%llu of %llu launch%s not measured",
+                            group->code ? "no counters of %lu of %lu launch%s" : "%lu of %lu launch%s not measured",
                             missing, launches, kprof_ending(launches, "es"));
 }
 
 void kprof_group_tell_disagreeing(const kprof_group *group, kprof_strbuf *out)
 {
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-    const unsigned long long disagreeing = group->disagreeing, count = are_samples ? group->samples : group->launches;
+    const uint64_t disagreeing = group->disagreeing, count = are_samples ? group->samples : group->launches;
     if (disagreeing > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s", disagreeing, count,
+        kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %lu of %lu %s%s", disagreeing, count,
                             are_samples ? "sample" : "launch", kprof_ending(count, are_samples ? "s" : "es"));
 }
 
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-    const unsigned long long samples = group->samples;
+    const uint64_t samples = group->samples;
     if (are_samples && samples == 0)
         kprof_strbuf_puts(out, "multiplexed, no whole sample");
     else if (are_samples)
-        kprof_strbuf_printf(out, "multiplexed, %llu sample%s%s", samples, kprof_ending(samples, "s"),
+        kprof_strbuf_printf(out, "multiplexed, %lu sample%s%s", samples, kprof_ending(samples, "s"),
                             group->shares_samples ? ", with launches of other groups" : "");
     kprof_untold_note(kprof_group_untold(groups, group), out);
     if (groups->model->census_count > 0 && groups->by != KPROF_GROUP_KERNEL && groups->by != KPROF_GROUP_CONFIG)
@@ -351,7 +351,7 @@ static void describe_stack(const kprof_groups *groups, const kprof_group *group,
     else if (groups->by != KPROF_GROUP_STACK)
         kprof_strbuf_puts(out, stack->line);
     else {
-        kprof_strbuf_printf(out, "stack %lld, %s", (long long)group->stack, stack->line);
+        kprof_strbuf_printf(out, "stack %ld, %s", group->stack, stack->line);
         describe_callers(&groups->stacks, (size_t)group->stack - 1, out);
     }
 }
@@ -366,12 +366,11 @@ void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, 
         kprof_strbuf_printf(out, "device %u, %.8s", group->device->record.device, group->device->uuid);
         break;
     case KPROF_GROUP_PROCESS:
-        kprof_strbuf_printf(out, "%s %lld on %s", group->process->name, (long long)group->process->pid,
-                            group->process->host);
+        kprof_strbuf_printf(out, "%s %ld on %s", group->process->name, group->process->pid, group->process->host);
         break;
     case KPROF_GROUP_GRAPH:
         if (group->shape.graph_node > 0)
-            kprof_strbuf_printf(out, "graph node %llu", (unsigned long long)group->shape.graph_node);
+            kprof_strbuf_printf(out, "graph node %lu", group->shape.graph_node);
         else
             kprof_strbuf_puts(out, "no graph");
         break;

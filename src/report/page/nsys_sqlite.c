@@ -107,15 +107,14 @@ static void tell_left_out(kprof_report *report)
         const int64_t count =
             report->version >= KPROF_TRACE_SINCE(counts[i].kind) ? kprof_store_integer(report, counts[i].sql) : 0;
         if (count > 0)
-            kprof_log(KPROF_LOG_WARNING, "%s: %lld; nsys-sqlite has no table of them", counts[i].what,
-                      (long long)count);
+            kprof_log(KPROF_LOG_WARNING, "%s: %ld; nsys-sqlite has no table of them", counts[i].what, count);
     }
 }
 
 kprof_status kprof_report_write_nsys(kprof_report *report, const char *path)
 {
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
-    KPROF_AUTO_FREE char *start = kprof_strprintf("(%lld)", (long long)kprof_store_integer(report, KPROF_TRACE_START));
+    KPROF_AUTO_FREE char *start = kprof_strprintf("(%ld)", kprof_store_integer(report, KPROF_TRACE_START));
     writer to = {.report = report, .path = path, .start = start};
     kprof_trace_find_gpus(report);
     kprof_trace_find_samples(report);

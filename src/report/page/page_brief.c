@@ -103,9 +103,9 @@ static void warn(brief *to, char *text)
 static void warn_of_samples(const kprof_groups *groups, brief *out)
 {
     const kprof_group *group = out->row->group;
-    const unsigned long long untold = kprof_group_untold(groups, group);
+    const uint64_t untold = kprof_group_untold(groups, group);
     if (untold > 0)
-        warn(out, kprof_strprintf("multiplexed: %s; %llu more are not counted",
+        warn(out, kprof_strprintf("multiplexed: %s; %lu more are not counted",
                                   group->samples > 0 ? "samples join launches" : "no whole sample", untold));
     else
         warn(out, kprof_strprintf("multiplexed: %s", group->samples > 0 ? "each sample joins passes of several launches"
@@ -129,8 +129,7 @@ static void find_warnings(const kprof_groups *groups, brief *out)
         warn_of_samples(groups, out);
     warn_of(out, kprof_group_tell_missing);
     if (group->note)
-        warn(out, kprof_strprintf("%llu of %llu: %s", (unsigned long long)group->noted,
-                                  (unsigned long long)group->launches, group->note));
+        warn(out, kprof_strprintf("%lu of %lu: %s", group->noted, group->launches, group->note));
     warn_of(out, kprof_group_tell_disagreeing);
     if (group->source == KPROF_SOURCE_SAMPLES && kprof_model_begins_early(groups->model))
         warn(out, kprof_strdup(KPROF_BEGINS_EARLY));
@@ -459,7 +458,7 @@ static void make_lines(const brief *of, brief_lines *out)
 {
     const kprof_ranked *row = of->row;
     *out = (brief_lines){.items = {KPROF_STRBUF_INIT}};
-    kprof_strbuf_printf(&out->items[LINE_LAUNCHES], "%llu", (unsigned long long)row->group->launches);
+    kprof_strbuf_printf(&out->items[LINE_LAUNCHES], "%lu", row->group->launches);
     if (!isnan(row->time_ns)) {
         put_value(&out->items[LINE_LAUNCHES], ", ", row->time_ns, "ns");
         put_value(&out->items[LINE_LAUNCHES], ", ", row->share_pct, "%");
@@ -560,8 +559,8 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         text_field("function", of->function),
         text_field("group", of->part),
         text_field("device", of->device),
-        machine(kprof_field_amount("launches", "", (int64_t)row->group->launches)),
-        machine(kprof_field_amount("measured", "", (int64_t)row->group->duration_count)),
+        machine(kprof_field_amount("launches", "", row->group->launches)),
+        machine(kprof_field_amount("measured", "", row->group->duration_count)),
         time_field("time_ns", row->time_ns),
         pct_field("time_share_pct", row->share_pct),
         time_field("duration_ns", row->median_ns),

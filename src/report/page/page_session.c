@@ -105,7 +105,7 @@ static void show_passes(kprof_emitter *emitter, const kprof_model *model)
             const kprof_model_pass *pass = &model->chips[i].passes[k];
             const kprof_emit_field fields[] = {
                 kprof_field_text("chip", "Chip", model->chips[i].name),
-                kprof_field_integer("pass", "Pass", (int64_t)k + 1),
+                kprof_field_integer("pass", "Pass", k + 1),
                 kprof_field_integer("counters", "Counters", pass->counters),
                 kprof_field_text("sm_side", "In the SMs", pass->sm_side ? "yes" : "no"),
             };
@@ -130,7 +130,7 @@ static void show_kernels(kprof_emitter *emitter, const kprof_model *model)
         if (model->census_count > 0 && sorted[i]->launches == 0) /* the census page has what it counted */
             continue;
         const kprof_emit_field fields[] = {
-            kprof_field_amount("launches", "Launches", (int64_t)sorted[i]->launches),
+            kprof_field_amount("launches", "Launches", sorted[i]->launches),
             machine(kprof_field_text("function", "Function", sorted[i]->function)),
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(sorted[i], emitter->options->kernel_base),
                              .short_text = names ? names[sorted[i] - model->kernels] : NULL),

@@ -216,8 +216,8 @@ static void describe_wait(const shown_code *shown, size_t awaited, char *out, si
     char place[256] = "";
     if (frame)
         kprof_code_put_place(place, sizeof place, frame->file, frame->line);
-    snprintf(out, size, "%s%s at 0x%04llx%s%s", end && !end[strlen("EXIT")] ? "stores before " : "", text,
-             (unsigned long long)producer->offset, *place ? ", " : "", place);
+    snprintf(out, size, "%s%s at 0x%04lx%s%s", end && !end[strlen("EXIT")] ? "stores before " : "", text,
+             producer->offset, *place ? ", " : "", place);
 }
 
 /* "softmax.py:16": where the kernel itself calls the inlined function, and "standard.py:166": where in a library an
@@ -310,7 +310,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         snprintf(out->location, sizeof out->location, "no line");
     shorten_location(out);
     if (instruction)
-        snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
+        snprintf(out->address, sizeof out->address, "0x%04lx", instruction->offset);
     if (instruction)
         snprintf(out->below, sizeof out->below, "  %s  %s", out->address, instruction->text ? instruction->text : "");
     if (awaited != SIZE_MAX)
@@ -513,18 +513,18 @@ static void describe_profile(const shown_code *shown, kprof_strbuf *out)
     char samples[KPROF_NUMBER_SIZE];
     if (profile->sampled > 0) {
         kprof_number_grouped(samples, shown->samples, (kprof_number_style){0});
-        kprof_strbuf_printf(out, "%s samples of %llu launch%s", samples, (unsigned long long)profile->sampled,
+        kprof_strbuf_printf(out, "%s samples of %lu launch%s", samples, profile->sampled,
                             kprof_ending(profile->sampled, "es"));
         if (profile->period_cycles > 0)
-            kprof_strbuf_printf(out, ", one every %llu cycles", (unsigned long long)profile->period_cycles);
+            kprof_strbuf_printf(out, ", one every %lu cycles", profile->period_cycles);
         else
             kprof_strbuf_puts(out, ", at several intervals");
     }
     if (profile->dropped > 0)
-        kprof_strbuf_printf(out, ", %llu dropped", (unsigned long long)profile->dropped);
+        kprof_strbuf_printf(out, ", %lu dropped", profile->dropped);
     if (profile->counted > 0)
-        kprof_strbuf_printf(out, "%scounters of %llu launch%s", out->length > 0 ? "; " : "",
-                            (unsigned long long)profile->counted, kprof_ending(profile->counted, "es"));
+        kprof_strbuf_printf(out, "%scounters of %lu launch%s", out->length > 0 ? "; " : "", profile->counted,
+                            kprof_ending(profile->counted, "es"));
 }
 
 /* Are its values those of one launch, and does the report keep other launches of the kernel apart? */
@@ -556,11 +556,11 @@ static void show_heading(shown_code *shown)
         shown_if(kprof_field_text("shape", "Shape", shape, .plain = true), shape != NULL),
         kprof_field_text("device_name", "Device", profile->device->name, .plain = true),
         shown_if(kprof_field_integer("launch", "Launch", profile->launch), is_one_of_several(shown->page, profile)),
-        machine(kprof_field_integer("launches_counted", "Counted", (int64_t)profile->counted)),
-        machine(kprof_field_integer("launches_sampled", "Sampled", (int64_t)profile->sampled)),
+        machine(kprof_field_integer("launches_counted", "Counted", profile->counted)),
+        machine(kprof_field_integer("launches_sampled", "Sampled", profile->sampled)),
         machine(kprof_field_real("samples_of_kernel", "Samples", shown->samples)),
-        machine(kprof_field_integer("period_cycles", "Period", (int64_t)profile->period_cycles)),
-        machine(kprof_field_integer("samples_dropped", "Dropped", (int64_t)profile->dropped)),
+        machine(kprof_field_integer("period_cycles", "Period", profile->period_cycles)),
+        machine(kprof_field_integer("samples_dropped", "Dropped", profile->dropped)),
         machine(kprof_field_text("reason", "Reason", text_or_null(profile->reason))),
         machine(kprof_field_text("view", "View", views[shown->view])),
         kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing", .plain = true),
@@ -826,8 +826,7 @@ static void emit_code(shown_code *shown, const whole_code *whole)
     examine(shown);
     describe_profile(shown, &measured);
     if (has_several_processes(page->profiles))
-        kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
-                            (long long)profile->process->pid);
+        kprof_strbuf_printf(&measured, "%s; process %ld", measured.length > 0 ? "" : "nothing", profile->process->pid);
     memset(page->is_advised, 0, sizeof page->is_advised);
     note_missing(shown);
     note_advice(page, NULL);

@@ -61,7 +61,7 @@ static void take_processes(shares *all)
         const kprof_model_process *process = &all->model->processes[i];
         all->source_of[i] = all->source_count;
         KPROF_POOL_ADD(all->model->pool, all->sources, all->source_count)->name = kprof_pool_keep(
-            all->model->pool, kprof_strprintf("%s %lld on %s", process->name, (long long)process->pid, process->host));
+            all->model->pool, kprof_strprintf("%s %ld on %s", process->name, process->pid, process->host));
     }
 }
 
@@ -238,8 +238,8 @@ static void show_sources(kprof_emitter *emitter, const shares *all, const char *
         const source *own = &all->sources[i];
         const kprof_emit_field fields[] = {
             kprof_field_text("source", "Source", own->name),
-            kprof_field_amount("processes", "Processes", (int64_t)own->processes),
-            kprof_field_amount("launches", "Launches", (int64_t)own->launches),
+            kprof_field_amount("processes", "Processes", own->processes),
+            kprof_field_amount("launches", "Launches", own->launches),
             kprof_field_ns("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN),
         };
         kprof_show_record(emitter, fields, COUNT_OF(fields));
@@ -255,8 +255,8 @@ static void describe_note(const kernel_share *own, kprof_strbuf *out)
 {
     if (own->multiplexed == 0)
         return;
-    kprof_strbuf_printf(out, "%llu of %llu launch%s multiplexed", (unsigned long long)own->multiplexed,
-                        (unsigned long long)own->launches, kprof_ending(own->launches, "es"));
+    kprof_strbuf_printf(out, "%lu of %lu launch%s multiplexed", own->multiplexed, own->launches,
+                        kprof_ending(own->launches, "es"));
     kprof_untold_note(own->seen > own->launches ? own->seen - own->launches : 0, out);
 }
 
@@ -304,8 +304,8 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const kprof_emit_field fields[] = {
         kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base),
                          .plain = true, .folds = true),
-        kprof_field_amount("launches", "Launches", (int64_t)own->launches),
-        kprof_field_amount("sources", "Sources", (int64_t)spread.count),
+        kprof_field_amount("launches", "Launches", own->launches),
+        kprof_field_amount("sources", "Sources", spread.count),
         kprof_field_ns("minimum", "Least total", spread.least_ns, .folds = true, .is_told = spread.count == 1),
         kprof_field_ns("median", "Median total", spread.median_ns),
         kprof_field_ns("maximum", "Largest total", spread.most_ns),

@@ -36,7 +36,7 @@ static void show_metric(const statistics_page *page, const kprof_group *group, c
         machine(kprof_field_text("metric", "Name", metric->name)),
         kprof_field_text("label", "Metric", metric->label),
         machine(kprof_field_text("unit", "Unit", metric->unit)),
-        machine(kprof_field_integer("count", "Values", (int64_t)s->count)),
+        machine(kprof_field_integer("count", "Values", s->count)),
         kprof_field_value("minimum", "Minimum", s->count ? s->minimum : NAN, metric->unit),
         kprof_field_value("maximum", "Maximum", s->count ? s->maximum : NAN, metric->unit),
         kprof_field_value("average", "Average", average, metric->unit),
@@ -55,7 +55,7 @@ static void show_metric(const statistics_page *page, const kprof_group *group, c
 static kprof_emit_field samples_field(const kprof_group *group)
 {
     if (group->source == KPROF_SOURCE_SAMPLES)
-        return kprof_field_integer("samples", "Multiplexed samples", (int64_t)group->samples);
+        return kprof_field_integer("samples", "Multiplexed samples", group->samples);
     return machine(kprof_field_real("samples", "Multiplexed samples", NAN));
 }
 
@@ -82,7 +82,7 @@ static void show_group(statistics_page *page, const kprof_group *group)
         machine(kprof_field_integer("device", "Device", group->device->record.device)),
         kprof_field_text("device_name", "Device", group->device->name, .plain = true),
         kprof_field_text("cc", "CC", group->device->cc),
-        kprof_field_amount("invocations", "Invocations", (int64_t)group->launches),
+        kprof_field_amount("invocations", "Invocations", group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),
         noted_field("not_counted", "More launches of the kernel not counted here",
                     kprof_group_untold(page->groups, group)),

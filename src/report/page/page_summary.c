@@ -26,7 +26,7 @@ static size_t describe_spread(const kprof_page_shares *shares, const kprof_model
                       most = kprof_units_human(spread.most_ns, "ns", false);
     snprintf(text, 512, "%s %s to %s %s, median %s %s, over %zu; slowest %.100s", least.number, least.unit, most.number,
              most.unit, median.number, median.unit, spread.count, spread.slowest ? spread.slowest : "");
-    fields[0] = machine(kprof_field_amount("sources", "Sources", (int64_t)spread.count));
+    fields[0] = machine(kprof_field_amount("sources", "Sources", spread.count));
     fields[1] = machine(kprof_field_ns("source_minimum", "Least", spread.least_ns));
     fields[2] = machine(kprof_field_ns("source_median", "Median", spread.median_ns));
     fields[3] = machine(kprof_field_ns("source_maximum", "Most", spread.most_ns));

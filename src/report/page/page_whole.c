@@ -24,7 +24,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_field_little_to_gain(findings),
         kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&verdict.rows[KPROF_ROW_BEST])),
         kprof_field_text("note", "Note", kprof_strbuf_or_null(&note)),
-        kprof_field_amount("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
+        kprof_field_amount("not_counted", "Not counted", kprof_group_untold(&ranking->groups, row->group)),
     };
     kprof_emit_field fields[COUNT_OF(others) + KPROF_RANKED_VERDICT + KPROF_RANKED_NUMBERS];
     memcpy(fields, others, sizeof others);

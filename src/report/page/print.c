@@ -64,8 +64,8 @@ void kprof_page_show_rest(kprof_emitter *emitter, const kprof_emit_list *list, c
                           const kprof_page_rest *rest)
 {
     const kprof_emit_field fields[] = {
-        kprof_field_amount("rows", "Rows", (int64_t)rest->rows),
-        kprof_field_amount("launches", "Launches", (int64_t)rest->launches),
+        kprof_field_amount("rows", "Rows", rest->rows),
+        kprof_field_amount("launches", "Launches", rest->launches),
         kprof_field_ns("time", time_label, rest->time_ns),
         kprof_field_pct("time_share_pct", "Of time", 100 * rest->time_ns / rest->all_ns),
     };
@@ -159,8 +159,8 @@ kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_input 
     kprof_status written = kprof_output_finish(&output);
     if (output.is_full)
         return kprof_fail(KPROF_BAD_REPORT,
-                          "%s: this takes more than %llu MB, the most that kprof writes of a file of this size; %s%s",
-                          source->reports[0]->path, (unsigned long long)(most_bytes >> 20),
+                          "%s: this takes more than %lu MB, the most that kprof writes of a file of this size; %s%s",
+                          source->reports[0]->path, (most_bytes >> 20),
                           page->less ? page->less : "choose fewer launches with -k, -s and -c",
                           !page->less && kprof_format_repeats_names(options)
                               ? ", or --csv-layout wide, which has each launch's names once"
@@ -177,8 +177,7 @@ static kprof_status print_summary(kprof_report *const *reports, uint64_t launche
     kprof_status status =
         kprof_page_show(&pages[KPROF_PAGE_SUMMARY], &(kprof_page_input){reports, 1, NULL}, &summary, out);
     if (status == KPROF_OK)
-        (void)fprintf(out, "\nEach of the %llu launches follows; --page summary shows only the summary\n\n",
-                      (unsigned long long)launches);
+        (void)fprintf(out, "\nEach of the %lu launches follows; --page summary shows only the summary\n\n", launches);
     return status;
 }
 

@@ -44,7 +44,7 @@ static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
 static int64_t code_row(kprof_report *report, const kprof_code_record *record, const char *state)
 {
     char key[48];
-    snprintf(key, sizeof key, "%llu %llu", (unsigned long long)record->crc, (unsigned long long)record->bytes);
+    snprintf(key, sizeof key, "%lu %lu", record->crc, record->bytes);
     const size_t known = kprof_names_find(&report->code_rows, key);
     if (known != KPROF_NAMES_NONE)
         return (int64_t)known;
@@ -97,7 +97,7 @@ static void add_profile(kprof_code_ingest *ingest, const kprof_code_place *place
 {
     kprof_report *report = place->report;
     char own[32];
-    snprintf(own, sizeof own, "%lld", (long long)ingest->launch);
+    snprintf(own, sizeof own, "%ld", ingest->launch);
     const char *text = report->source_per_launch ? own : kprof_store_column(launch, 2);
     kprof_pool_free(ingest->of_launch);
     ingest->reason = kprof_pool_strdup(ingest->of_launch, kprof_store_column(launch, 3));

@@ -69,8 +69,8 @@ static bool rises(const kprof_code_values *of)
 static kprof_code_values *find(struct kprof_code_sums *sums, const kprof_code_values *of)
 {
     char key[96];
-    const long long first = of->count > 0 ? of->metrics[0] : 0; /* tells counters and samples apart */
-    snprintf(key, sizeof key, "%lld %lld %lld", (long long)of->profile, (long long)of->function, first);
+    const int64_t first = of->count > 0 ? of->metrics[0] : 0; /* tells counters and samples apart */
+    snprintf(key, sizeof key, "%ld %ld %ld", of->profile, of->function, first);
     const size_t known = kprof_names_find(&sums->known, key);
     if (known != KPROF_NAMES_NONE)
         return &sums->items[known];

@@ -280,11 +280,11 @@ static kprof_status check_identity(kprof_report *report)
         return kprof_fail(KPROF_BAD_REPORT, "%s: is an SQLite database, but not a kprof report", report->path);
     if (version > KPROF_SCHEMA_VERSION)
         return kprof_fail(KPROF_BAD_REPORT,
-                          "%s: has report version %lld, made by a newer kprof; this one reads up to %d: upgrade kprof",
-                          report->path, (long long)version, KPROF_SCHEMA_VERSION);
+                          "%s: has report version %ld, made by a newer kprof; this one reads up to %d: upgrade kprof",
+                          report->path, version, KPROF_SCHEMA_VERSION);
     if (version < 1)
-        return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged: its version is %lld" KPROF_DAMAGED_ADVICE,
-                          report->path, (long long)version);
+        return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged: its version is %ld" KPROF_DAMAGED_ADVICE,
+                          report->path, version);
     report->version = (int)version;
     return KPROF_OK;
 }

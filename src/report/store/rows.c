@@ -178,7 +178,7 @@ void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
         if (c->kind == COLUMN_TEXT) /* its length keeps it apart from the next one */
             kprof_strbuf_printf(out, "%zu %s ", strlen(text_of(c, row)), text_of(c, row));
         else
-            kprof_strbuf_printf(out, "%lld ", (long long)number_of(c, row));
+            kprof_strbuf_printf(out, "%ld ", number_of(c, row));
     }
 }
 

@@ -55,7 +55,7 @@ int kprof_source_open(int folder, const char *name, size_t most, size_t *size)
 
 void kprof_source_hash(const char *bytes, size_t size, char hash[17])
 {
-    snprintf(hash, 17, "%016llx", (unsigned long long)kprof_hash(KPROF_HASH_START, bytes, size));
+    snprintf(hash, 17, "%016lx", kprof_hash(KPROF_HASH_START, bytes, size));
 }
 
 size_t kprof_source_same_end(const char *a, const char *b)

@@ -71,10 +71,10 @@ static void describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     else if (own->source)
         kprof_strbuf_printf(&line, "%s:%u", kprof_path_last_part(own->source), own->line);
     else if (own->is_native)
-        kprof_strbuf_printf(&line, "%s+0x%llx", *own->file ? kprof_path_last_part(own->file) : "generated code",
-                            (unsigned long long)own->place);
+        kprof_strbuf_printf(&line, "%s+0x%lx", *own->file ? kprof_path_last_part(own->file) : "generated code",
+                            own->place);
     else if (own->place > 0)
-        kprof_strbuf_printf(&line, "%s:%llu", kprof_path_last_part(own->file), (unsigned long long)own->place);
+        kprof_strbuf_printf(&line, "%s:%lu", kprof_path_last_part(own->file), own->place);
     else
         kprof_strbuf_puts(&line, kprof_path_last_part(own->file));
     KPROF_AUTO_FREE char *base = own && own->is_native ? kprof_name_function_base(own->function) : NULL;

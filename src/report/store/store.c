@@ -28,9 +28,9 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
     const bool is_limit = sqlite3_memory_highwater(0) > KPROF_SQLITE_HEAP_BYTES / 2;
     if (code == SQLITE_NOMEM && !report->writable && is_limit)
         return kprof_fail(KPROF_BAD_REPORT,
-                          "%s: SQLite needs more than %lld MB of memory to read this file, which no report does; "
+                          "%s: SQLite needs more than %ld MB of memory to read this file, which no report does; "
                           "sqlite3 may read it",
-                          report->path, (long long)(KPROF_SQLITE_HEAP_BYTES >> 20));
+                          report->path, (KPROF_SQLITE_HEAP_BYTES >> 20));
     if (code == SQLITE_NOMEM)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory: %.*s", report->path, SHOWN, operation);
     if (!report->writable && code == SQLITE_INTERRUPT)
@@ -82,8 +82,8 @@ kprof_status kprof_store_bad_record(const char *what, uint64_t number)
 {
     return kprof_fail(
         KPROF_BAD_SPOOL,
-        "the file in which a process hands kprof its launches is damaged: %s %llu; is the disk of TMPDIR full?", what,
-        (unsigned long long)number);
+        "the file in which a process hands kprof its launches is damaged: %s %lu; is the disk of TMPDIR full?", what,
+        number);
 }
 
 kprof_status kprof_store_damaged(kprof_report *report, const char *table)
