@@ -73,11 +73,10 @@ static char *session_of_child(long pid)
 static kprof_status refuse(const char *word, bool is_pid, long pid)
 {
     if (!is_pid)
-        return kprof_fail(
-            KPROF_NO_APPLICATION,
-            "\"%s\" is neither a process id nor the directory of a run; kprof ctl status lists those that "
-            "take commands",
-            word);
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "\"%s\" is neither a process id nor the directory of a run; kprof ctl status lists those "
+                          "that take commands",
+                          word);
     const bool is_others = kill((pid_t)pid, 0) != 0 && errno == EPERM;
     if (is_others || !kprof_pid_lives(pid))
         return kprof_fail(KPROF_NO_APPLICATION, "process %s %s; kprof ctl status lists those that take commands", word,
@@ -223,17 +222,15 @@ static kprof_status ask(const target *to, time_t limit_s, kprof_strbuf *out)
     if (size == 0 && out->length > 0)
         return KPROF_OK;
     if (stopped > 0)
-        return kprof_fail(
-            KPROF_NO_APPLICATION,
-            "the kprof of %s, process %ld, is stopped (by Ctrl-Z, SIGSTOP or a debugger); it follows when "
-            "it goes on, as by fg or kill -CONT %ld",
-            to->dir, stopped, stopped);
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "the kprof of %s, process %ld, is stopped (by Ctrl-Z, SIGSTOP or a debugger); it follows "
+                          "when it goes on, as by fg or kill -CONT %ld",
+                          to->dir, stopped, stopped);
     if (error == ENOENT || error == ECONNREFUSED)
-        return kprof_fail(
-            KPROF_NO_APPLICATION,
-            "the run in %s takes no commands: it measures from the start, or its kprof is gone; start it as "
-            "kprof --armed no ./app",
-            to->dir);
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "the run in %s takes no commands: it measures from the start, or its kprof is gone; start it "
+                          "as kprof --armed no ./app",
+                          to->dir);
     return kprof_fail(KPROF_NO_APPLICATION, "the kprof of %s gives no answer: %s", to->dir, strerror(error));
 }
 

@@ -253,9 +253,8 @@ static kprof_status check_line(const kprof_options *options)
     if (!options->argument)
         return kprof_fail(KPROF_USAGE, "which report? usage: kprof export FILE.kprof --to FORMAT [-o FILE]");
     if (options->export_format == KPROF_UNSET)
-        return kprof_fail(KPROF_USAGE,
-                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, timeline, "
-                          "parquet, folded, instructions or nsys-sqlite");
+        return kprof_fail(KPROF_USAGE, "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, "
+                                       "timeline, parquet, folded, instructions or nsys-sqlite");
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)

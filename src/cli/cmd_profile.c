@@ -152,10 +152,9 @@ static kprof_status prepare(profile *run)
 {
     const kprof_options *options = run->options;
     if (!options->application)
-        return kprof_fail(KPROF_USAGE,
-                          "which application? usage: kprof%s [options] [--] application [arguments]; see kprof%s "
-                          "--help",
-                          is_trace(run) ? " trace" : "", is_trace(run) ? " trace" : "");
+        return kprof_fail(
+            KPROF_USAGE, "which application? usage: kprof%s [options] [--] application [arguments]; see kprof%s --help",
+            is_trace(run) ? " trace" : "", is_trace(run) ? " trace" : "");
     const char *other = kprof_injection_of_others(); /* it would load into kprof itself when it looks at the GPUs */
     if (other) {
         kprof_log(KPROF_LOG_WARNING,
@@ -499,11 +498,10 @@ static void tell_second_run(const profile *run)
     const size_t chosen = choice->chosen.count, missing = choice->missing.count;
     const double share_pct = 100 * choice->chosen_ns / choice->total_ns;
     if (measures_beside(run))
-        kprof_log(
-            KPROF_LOG_INFO,
-            "%zu kernel%s took %.3g %% of that time: the application runs once more, since launches of %zu kernel%s "
-            "were not measured in the same run",
-            chosen, kprof_ending(chosen, "s"), share_pct, missing, kprof_ending(missing, "s"));
+        kprof_log(KPROF_LOG_INFO,
+                  "%zu kernel%s took %.3g %% of that time: the application runs once more, since launches of %zu "
+                  "kernel%s were not measured in the same run",
+                  chosen, kprof_ending(chosen, "s"), share_pct, missing, kprof_ending(missing, "s"));
     else
         kprof_log(KPROF_LOG_INFO,
                   "%zu kernel%s took %.3g %% of that time: the application runs once more, and kprof measures launches "
@@ -696,9 +694,8 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     free((void *)runs.greatest);
     KPROF_THEN(status, kprof_report_count(run->report, &run->outcome.counts));
     if (runs.left_out > 0 && reports->input < 0 && !run->options->null_stdin && !isatty(STDIN_FILENO))
-        kprof_log(KPROF_LOG_WARNING,
-                  "the standard input is a pipe, which the first run may have read to its end; a file "
-                  "(< FILE) is read anew by each run");
+        kprof_log(KPROF_LOG_WARNING, "the standard input is a pipe, which the first run may have read to its end; a "
+                                     "file (< FILE) is read anew by each run");
     if (runs.left_out > 0 && (runs.order != KPROF_ORDER_RELAXED || runs.taken == 0))
         run->outcome.choosing = refuse_runs(&runs);
     return status;

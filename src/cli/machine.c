@@ -366,14 +366,13 @@ static kprof_check judge_memory(const kprof_machine *m, char text[512])
         return FINE("memory", "the system does not tell how much memory is available");
     if (m->memory_bytes >= m->device_bytes)
         return FINE("memory", "%.1f GB of the host's memory are available", gb);
-    return NOTE(
-        "memory",
-        m->in_container ? "give the container more memory, or measure fewer launches (-c)"
-                        : "end other programs, or measure fewer launches (-c)",
-        "low-memory",
-        "%.1f GB of the host's memory are available, and a GPU has %.1f: of a program that fills more than half "
-        "of it, launches may be multiplexed in place of repeated",
-        gb, (double)m->device_bytes * 1e-9);
+    return NOTE("memory",
+                m->in_container ? "give the container more memory, or measure fewer launches (-c)"
+                                : "end other programs, or measure fewer launches (-c)",
+                "low-memory",
+                "%.1f GB of the host's memory are available, and a GPU has %.1f: of a program that fills more than "
+                "half of it, launches may be multiplexed in place of repeated",
+                gb, (double)m->device_bytes * 1e-9);
 }
 
 static kprof_check judge_disassembler(const kprof_machine *m, char text[512])

@@ -227,8 +227,7 @@ static kprof_status check_capture(const kprof_options *options, const char *rang
     if (!is_nvtx && strcmp(range, "cudaProfilerApi") != 0)
         return kprof_fail(
             KPROF_USAGE,
-            "--capture-range %s: kprof takes cudaProfilerApi and nvtx; with --armed no it waits for kprof "
-            "ctl start",
+            "--capture-range %s: kprof takes cudaProfilerApi and nvtx; with --armed no it waits for kprof ctl start",
             range);
     if (is_nvtx && !options->nvtx_capture)
         return kprof_fail(KPROF_USAGE, "--capture-range nvtx: say with --nvtx-capture which range");

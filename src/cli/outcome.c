@@ -388,20 +388,18 @@ static void tell_reasons(const kprof_options *options, kprof_report *report)
         is_first = is_first || strstr(reasons.items[i], "only watched");
     }
     if (is_first && !kprof_replay_is_of_runs(options->replay_choice))
-        kprof_log(
-            KPROF_LOG_ERROR,
-            "kprof --census times such kernels, too; --replay-mode application runs the program once for each pass, "
-            "and measures those that cannot wait for the host; --replay-mode app-range counts what all kernels of "
-            "a range do: of NVTX, or between cudaProfilerStart and cudaProfilerStop");
+        kprof_log(KPROF_LOG_ERROR,
+                  "kprof --census times such kernels, too; --replay-mode application runs the program once for each "
+                  "pass, and measures those that cannot wait for the host; --replay-mode app-range counts what all "
+                  "kernels of a range do: of NVTX, or between cudaProfilerStart and cudaProfilerStop");
     if (options->replay_choice == KPROF_RANGES && reasons.count > 0)
         kprof_log(KPROF_LOG_ERROR, "a range that is not repeated is measured in one pass each time that it comes; "
                                    "--replay-mode app-range runs the program once for each pass");
 }
 
 /* The reason where processes were cut short. */
-static const char none_came[] =
-    "CUPTI hands records over twice a second, and none had come yet; let the application end by exit, wait for its "
-    "processes, or live for half a second more";
+static const char none_came[] = "CUPTI hands records over twice a second, and none had come yet; let the application "
+                                "end by exit, wait for its processes, or live for half a second more";
 
 static void explain_empty_trace(const kprof_outcome *outcome, const kprof_options *options)
 {

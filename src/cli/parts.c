@@ -92,9 +92,8 @@ static kprof_status settle_instructions(const kprof_parts *parts, kprof_plans *p
     }
     if (others == 0)
         return kprof_fail(KPROF_USAGE, WHY_NOT ": give such a set, section or metric to kprof --armed no, too");
-    kprof_log(KPROF_LOG_WARNING, WHY_NOT
-              ", so that they are left out here: they are measured where kprof --armed no is given such a set, section "
-              "or metric, too");
+    kprof_log(KPROF_LOG_WARNING, WHY_NOT ", so that they are left out here: they are measured where kprof --armed no "
+                                         "is given such a set, section or metric, too");
     for (size_t i = 0; i < plans->count; i++)
         kprof_instruction_wish_free(&plans->chips[i].plan.instructions);
     kprof_instruction_wish_free(&plans->instructions);

@@ -292,9 +292,8 @@ static void describe_process(void *user, const kprof_spools_process *process)
 
 static kprof_status fail_storing(kprof_status status)
 {
-    return kprof_fail(status,
-                      "this run cannot store what processes measure any more; kprof ctl stop ends their measuring, "
-                      "and kprof recover makes a report when the application has ended");
+    return kprof_fail(status, "this run cannot store what processes measure any more; kprof ctl stop ends their "
+                              "measuring, and kprof recover makes a report when the application has ended");
 }
 
 static kprof_status begin(kprof_remote *remote, client *from)

@@ -281,12 +281,11 @@ kprof_status kprof_session_reopen(const char *dir, kprof_session *out)
         return KPROF_OK;
     }
     const bool is_run = session.folder >= 0 && kprof_folder_owner(session.folder) != KPROF_OWNER_UNKNOWN;
-    kprof_status status =
-        is_run ? kprof_fail(KPROF_USAGE, "%s cannot be recovered: %s", dir, reason)
-               : kprof_fail(KPROF_USAGE,
-                            "%s cannot be recovered: %s; a run that was cut short has named its folder, and kprof "
-                            "recover without a name looks for it in %s",
-                            dir, reason, kprof_sessions_folder());
+    kprof_status status = is_run ? kprof_fail(KPROF_USAGE, "%s cannot be recovered: %s", dir, reason)
+                                 : kprof_fail(KPROF_USAGE,
+                                              "%s cannot be recovered: %s; a run that was cut short has named its "
+                                              "folder, and kprof recover without a name looks for it in %s",
+                                              dir, reason, kprof_sessions_folder());
     close_session(&session);
     return status;
 }

@@ -157,11 +157,10 @@ static kprof_status settle_kernel_id(kprof_options *options)
                           id);
     *stream++ = *name++ = *number++ = '\0';
     if (!kprof_regex_pattern(name) && (*name == ':' || number[-2] == ':') && *name)
-        return kprof_fail(
-            KPROF_USAGE,
-            "--kernel-id \"%s\": its NAME would be \"%s\", but no name begins or ends with a colon; write "
-            "CONTEXT:STREAM:NAME:N, with three colons besides those of a name like ns::gemm",
-            id, name);
+        return kprof_fail(KPROF_USAGE,
+                          "--kernel-id \"%s\": its NAME would be \"%s\", but no name begins or ends with a colon; "
+                          "write CONTEXT:STREAM:NAME:N, with three colons besides those of a name like ns::gemm",
+                          id, name);
     kprof_filter_spec *filter = &options->filter;
     filter->context = take_part(context);
     filter->stream = take_part(stream);
@@ -396,11 +395,10 @@ static kprof_status check_rows(const kprof_options *options)
         (options->page == KPROF_PAGE_STATISTICS && !order))
         return KPROF_OK;
     if (options->html_path)
-        return kprof_fail(
-            KPROF_USAGE,
-            "--%s is about rows of text: leave it out, as the page of --html has all kernels and launches "
-            "and sorts them itself",
-            name);
+        return kprof_fail(KPROF_USAGE,
+                          "--%s is about rows of text: leave it out, as the page of --html has all kernels and "
+                          "launches and sorts them itself",
+                          name);
     if (options->page == KPROF_PAGE_CENSUS)
         return kprof_fail(KPROF_USAGE,
                           "--page census ranks kernels by their time, or with --group-by config kernels "
@@ -599,15 +597,13 @@ static kprof_status settle_census(kprof_options *options)
                                        "measures none of them; leave one of them out");
     if (kprof_replay_is_of_ranges(options->replay_choice))
         return kprof_fail(KPROF_USAGE,
-                          "--census counts kernels, and --replay-mode %s measures ranges; leave one of "
-                          "them out",
+                          "--census counts kernels, and --replay-mode %s measures ranges; leave one of them out",
                           kprof_replay_name(options->replay_choice));
     const bool counts = filter->launch_count > 0 || filter->filter_mode != KPROF_FILTER_GLOBAL;
     options->is_measured = options->top > 0 || counts || kprof_selection_count(&options->selection) > 0;
     if (options->traces && !options->is_measured)
-        return kprof_fail(KPROF_USAGE,
-                          "--trace is beside counters, and --census alone measures none: give --top, a set "
-                          "or metrics, too, or have kprof trace record each kernel without --census");
+        return kprof_fail(KPROF_USAGE, "--trace is beside counters, and --census alone measures none: give --top, a "
+                                       "set or metrics, too, or have kprof trace record each kernel without --census");
     if (options->starts_unarmed && options->is_measured)
         return kprof_fail(KPROF_USAGE,
                           "--census with --armed no counts launches alone: leave --top, -c, --filter-mode, "
@@ -673,12 +669,11 @@ kprof_status kprof_options_settle(kprof_options *options)
     const bool has_limit = launches > 0 || (options->filter.filter_mode == KPROF_FILTER_PER_DEVICE &&
                                             options->filter.launch_count > 0 && options->filter.device_mask != 0);
     if (options->kills && !has_limit && !kprof_filter_ends(&options->filter) && !options->import_path)
-        kprof_log(
-            KPROF_LOG_WARNING, "--kill has no effect: nothing tells when all launches are measured; give %s",
-            options->filter.filter_mode == KPROF_FILTER_PER_CONFIG
-                ? "--schedule, or --launch-count without --filter-mode per-launch-config, as nobody knows how many "
-                  "there are of these"
-                : "--launch-count or --schedule, and with --filter-mode per-gpu --devices");
+        kprof_log(KPROF_LOG_WARNING, "--kill has no effect: nothing tells when all launches are measured; give %s",
+                  options->filter.filter_mode == KPROF_FILTER_PER_CONFIG
+                      ? "--schedule, or --launch-count without --filter-mode per-launch-config, as nobody knows how "
+                        "many there are of these"
+                      : "--launch-count or --schedule, and with --filter-mode per-gpu --devices");
     options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
     if (options->call_stack && !kprof_option_is_given(options, offsetof(kprof_options, call_stack_type)))
         options->call_stack_type = KPROF_CALL_STACK_BOTH;

@@ -71,11 +71,10 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
     *out = (kprof_shares){0};
     kprof_status status = list_names(wish, plan, out, &names);
     if (!wish->keeps_repeats && kprof_plan_pass_count(plan) != plan->pass_count) {
-        kprof_log(
-            KPROF_LOG_WARNING,
-            "%s: what is counted or sampled of instructions, or sampled over time, takes repeated launches and is left "
-            "out; --replay-mode auto measures it",
-            plan->chip);
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s: what is counted or sampled of instructions, or sampled over time, takes repeated launches and "
+                  "is left out; --replay-mode auto measures it",
+                  plan->chip);
         kprof_instruction_wish_free(&plan->instructions);
         kprof_timeline_free(&plan->timeline);
     }

@@ -45,9 +45,8 @@ static void add_from_packages(const char *prefix, kprof_strlist *out)
     KPROF_AUTO(kprof_strbuf) pattern = KPROF_STRBUF_INIT;
     for (const char *at = prefix; *at; at++)
         kprof_strbuf_printf(&pattern, strchr("*?[]{}~\\", *at) ? "\\%c" : "%c", *at);
-    kprof_strbuf_puts(&pattern, "/lib/python3*/{site,dist}-packages/"
-                                "{triton/backends/nvidia/bin,nvidia/cu13/bin,nvidia/cuda_nvdisasm/bin,"
-                                "nvidia/cuda_nvcc/bin}/nvdisasm");
+    kprof_strbuf_puts(&pattern, "/lib/python3*/{site,dist}-packages/{triton/backends/nvidia/bin,nvidia/cu13/bin,nvidia/"
+                                "cuda_nvdisasm/bin,nvidia/cuda_nvcc/bin}/nvdisasm");
     glob_t found = {0};
     if (glob(pattern.data, GLOB_BRACE, NULL, &found) == GLOB_NOSPACE)
         kprof_memory_note_lack();

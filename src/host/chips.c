@@ -160,9 +160,8 @@ static kprof_status refuse_unknown(const char *word, const kprof_strlist *known)
     if (nearest && leading_letters(nearest) == letters && strncasecmp(word, nearest, letters) == 0)
         kprof_strbuf_printf(&hint, "did you mean \"%s\"", nearest);
     return kprof_fail(KPROF_UNKNOWN_NAME,
-                      "chip \"%s\" is not known; %s%skprof list chips has the names to give, such as "
-                      "GH100,GB202",
-                      word, hint.length ? hint.data : "", hint.length ? "? " : "");
+                      "chip \"%s\" is not known; %s%skprof list chips has the names to give, such as GH100,GB202", word,
+                      hint.length ? hint.data : "", hint.length ? "? " : "");
 }
 
 kprof_status kprof_chip_check(const char *word, const kprof_strlist *known)
@@ -175,10 +174,9 @@ kprof_status kprof_chip_check(const char *word, const kprof_strlist *known)
     if (!found || found->capability >= LEAST_CAPABILITY)
         return known ? refuse_unknown(word, known) : KPROF_OK;
     const bool is_name = strcasecmp(word, found->name) == 0;
-    return kprof_fail(
-        KPROF_UNSUPPORTED,
-        "%s%s%schip %s has compute capability %d.%d, and kprof supports %d.%d and higher; kprof list chips "
-        "shows those that it supports",
-        is_name ? "" : "\"", is_name ? "" : word, is_name ? "" : "\" is too old: ", found->name, found->capability / 10,
-        found->capability % 10, LEAST_CAPABILITY / 10, LEAST_CAPABILITY % 10);
+    return kprof_fail(KPROF_UNSUPPORTED,
+                      "%s%s%schip %s has compute capability %d.%d, and kprof supports %d.%d and higher; kprof list "
+                      "chips shows those that it supports",
+                      is_name ? "" : "\"", is_name ? "" : word, is_name ? "" : "\" is too old: ", found->name,
+                      found->capability / 10, found->capability % 10, LEAST_CAPABILITY / 10, LEAST_CAPABILITY % 10);
 }

@@ -7,9 +7,8 @@
 
 kprof_status kprof_ask_open(kprof_host *host)
 {
-    return kprof_fail(KPROF_UNSUPPORTED,
-                      "this build of kprof has no CUDA support: it reads reports but does not know the "
-                      "metrics of any chip; build it where the CUDA 13 toolkit is installed");
+    return kprof_fail(KPROF_UNSUPPORTED, "this build of kprof has no CUDA support: it reads reports but does not know "
+                                         "the metrics of any chip; build it where the CUDA 13 toolkit is installed");
 }
 
 #define UNSUPPORTED(name)                                                                                              \

@@ -221,11 +221,10 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
     for (size_t i = 0; i < KIND_COUNT && status == KPROF_OK; i++)
         status = load_kind(catalog, folder, &kinds[i], &found);
     if (status == KPROF_OK && !found)
-        status = kprof_fail(
-            KPROF_BAD_METRICSET,
-            "%s: has no folder \"sets\", \"sections\", \"findings\", \"aliases\" or \"words\" that can be read; "
-            "kprof's are JSON files",
-            folder);
+        status = kprof_fail(KPROF_BAD_METRICSET,
+                            "%s: has no folder \"sets\", \"sections\", \"findings\", \"aliases\" or \"words\" that can "
+                            "be read; kprof's are JSON files",
+                            folder);
     return status;
 }
 

@@ -318,11 +318,10 @@ static kprof_status ask_chip(explainer *by)
     kprof_strbuf description = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&description, info.description ? info.description : "");
     if (unit != info.unit)
-        kprof_strbuf_printf(
-            &description,
-            "; these are the cycles that a warp waits for this reason between two instructions (CUPTI and "
-            "ncu give the unit %s)",
-            info.unit);
+        kprof_strbuf_printf(&description,
+                            "; these are the cycles that a warp waits for this reason between two instructions (CUPTI "
+                            "and ncu give the unit %s)",
+                            info.unit);
     out->kind = kinds[info.type];
     out->description = kprof_pool_keep(&out->pool, kprof_strbuf_take(&description));
     out->unit = copy(by, unit);
@@ -435,20 +434,18 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
                           near_word);
     if (!nearest && !strstr(word, "__") && !strchr(word, '*') && !kprof_catalog_why_not(by->catalog, word) &&
         kprof_catalog_find_set(by->catalog, word) == by->catalog->set_count)
-        return kprof_fail(
-            KPROF_UNKNOWN_NAME,
-            "\"%s\" is no metric, section, finding or stall reason that kprof knows%s%s, and no label of its "
-            "pages; kprof list metrics, list sections and list findings have names",
-            word, by->host ? " on " : "", by->host ? kprof_host_label(by->host) : "");
+        return kprof_fail(KPROF_UNKNOWN_NAME,
+                          "\"%s\" is no metric, section, finding or stall reason that kprof knows%s%s, and no label of "
+                          "its pages; kprof list metrics, list sections and list findings have names",
+                          word, by->host ? " on " : "", by->host ? kprof_host_label(by->host) : "");
     if (by->host)
         return kprof_fail_unknown_metric(by->catalog, by->host, word);
     if (nearest)
         return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known; did you mean \"%s\"?", word, nearest);
-    return kprof_fail(
-        KPROF_UNSUPPORTED,
-        "no set and no alias has metric \"%s\", and the metrics of chips are not known here: that takes a "
-        "kprof built with the CUDA 13 toolkit, where CUPTI is installed",
-        word);
+    return kprof_fail(KPROF_UNSUPPORTED,
+                      "no set and no alias has metric \"%s\", and the metrics of chips are not known here: that takes "
+                      "a kprof built with the CUDA 13 toolkit, where CUPTI is installed",
+                      word);
 }
 
 /* A number that the report makes for findings, of what sections collect. */

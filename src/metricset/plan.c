@@ -300,11 +300,10 @@ static kprof_status check_patterns(const kprof_strlist *words)
     const size_t count = KPROF_SUM(i, words->count, kprof_regex_pattern(words->items[i]) != NULL);
     return count <= KPROF_MOST_PATTERNS
                ? KPROF_OK
-               : kprof_fail(
-                     KPROF_USAGE,
-                     "--metrics has %zu patterns, more than the %d that kprof looks up at once; join some, as in "
-                     "\"regex:^(sm|smsp)__\", or measure them in several runs",
-                     count, KPROF_MOST_PATTERNS);
+               : kprof_fail(KPROF_USAGE,
+                            "--metrics has %zu patterns, more than the %d that kprof looks up at once; join some, as "
+                            "in \"regex:^(sm|smsp)__\", or measure them in several runs",
+                            count, KPROF_MOST_PATTERNS);
 }
 
 /* Metrics of instructions are no values of a launch: take them from what is shown. */

@@ -300,12 +300,11 @@ static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *
 {
     for (size_t i = 0; i < item->choice_count; i++)
         kprof_expr_names(item->choices[i].compiled, out);
-    return out->count > KPROF_MOST_CANDIDATES
-               ? kprof_fail(KPROF_BAD_METRICSET,
-                            "the sections name more than the %d metrics that kprof looks up at once; choose fewer "
-                            "sections, or split them",
-                            KPROF_MOST_CANDIDATES)
-               : KPROF_OK;
+    return out->count > KPROF_MOST_CANDIDATES ? kprof_fail(KPROF_BAD_METRICSET,
+                                                           "the sections name more than the %d metrics that kprof "
+                                                           "looks up at once; choose fewer sections, or split them",
+                                                           KPROF_MOST_CANDIDATES)
+                                              : KPROF_OK;
 }
 
 static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_strlist *out)

@@ -16,11 +16,10 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) 
  * stays usable. OUTPUT also in a signal handler that has interrupted a write: it neither waits nor writes. Without a
  * record it is kprof_spool_release. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
-/* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes
- * longer than making a record. Any other record writes the held ones first. Call the pair around work of
- * milliseconds only: a process that is killed meanwhile loses the held records, and so does one that a signal
- * handler ends by _exit or exec. kprof_spool_release fails as kprof_spool_write does; the records before the first
- * that does not fit are written. */
+/* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes longer
+ * than making a record. Any other record writes the held ones first. Call the pair around work of milliseconds only: a
+ * process that is killed meanwhile loses the held records, and so does one that a signal handler ends by _exit or exec.
+ * kprof_spool_release fails as kprof_spool_write does; the records before the first that does not fit are written. */
 void kprof_spool_hold(kprof_spool_writer *writer);
 kprof_status kprof_spool_release(kprof_spool_writer *writer) KPROF_MUST_CHECK;
 /* Close the file, since nobody reads it any more. Thread-safe; each later kprof_spool_write gives OUTPUT, and logs

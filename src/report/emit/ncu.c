@@ -113,8 +113,7 @@ static void put_instructions(const kprof_ncu_writer *to, const char *item, const
                                              : kprof_strprintf("derived__%s_x%d", counter, factor);
     KPROF_AUTO_FREE char *label =
         kprof_strprintf(factor == 1 ? "Predicated-On %c%c%c%c Thread Instructions Executed Per Cycle"
-                                    : "Predicated-On %c%c%c%c "
-                                      "Operations Per Cycle",
+                                    : "Predicated-On %c%c%c%c Operations Per Cycle",
                         precision->letter, kind[0] + 'A' - 'a', kind[1] + 'A' - 'a', kind[2] + 'A' - 'a');
     const double cycles = value_of(to, "gpu__time_duration.sum") * value_of(to, SM_CLOCK) / 1e9;
     put(to, (kprof_ncu_row){item, label, factor == 1 ? "inst/cycle" : "inst", factor * value_of(to, sum) / cycles},

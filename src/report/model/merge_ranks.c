@@ -114,11 +114,10 @@ static void match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
         &sql, "%s %s %s %s %s %s %s%zu%s", NUMBER_PROCESSES, further_keys[runs->match], RANK_LAUNCHES,
         runs->order == KPROF_ORDER_STRICT ? "place" : "row_number() OVER (PARTITION BY source, shape ORDER BY place)",
         PLACE_RUNS, runs->last_has_further ? DROP_FURTHER : "", MATCH_RUNS, runs->count, JOIN_RUNS);
-    kprof_strbuf_printf(
-        &sql,
-        "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
-        "placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
-        runs->last_has_several);
+    kprof_strbuf_printf(&sql,
+                        "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) "
+                        "FROM placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
+                        runs->last_has_several);
     kprof_store_exec(report, sql.data);
 }
 

@@ -112,8 +112,7 @@ static const char alike[] =
     "own.id+?2 AND EXISTS (SELECT 1 FROM timeline_pass p WHERE p.launch_id=l.id AND p.interval_ns=?3 AND "
     "p.samples>0) ORDER BY abs(l.id-own.id) LIMIT ?4";
 static const char of_launch[] =
-    "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=? ORDER BY "
-    "metric_id, start_ns";
+    "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=? ORDER BY metric_id, start_ns";
 /* Samples of several launches begin at about the same multiples of the interval. */
 static const char before_ids[] = "SELECT metric_id, CAST(round(avg(start_ns)) AS INTEGER), "
                                  "CAST(round(avg(duration_ns)) AS INTEGER), avg(value) FROM "

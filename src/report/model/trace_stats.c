@@ -313,9 +313,8 @@ static kprof_status make_needed(kprof_report *report, kprof_trace_need need, con
                                                      [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,
                                                      [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
     if (need == KPROF_NEEDS_MANAGED && !kprof_trace_has_managed(report) && report->status == KPROF_OK)
-        return kprof_fail(KPROF_NOT_COLLECTED,
-                          "the trace has nothing about managed memory; kprof trace --unified-memory records it, where "
-                          "the program has any");
+        return kprof_fail(KPROF_NOT_COLLECTED, "the trace has nothing about managed memory; kprof trace "
+                                               "--unified-memory records it, where the program has any");
     if (need == KPROF_NEEDS_CALLERS && !kprof_trace_has_callers(report) && report->status == KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the trace has no call stacks; kprof trace --call-stack records those of calls");

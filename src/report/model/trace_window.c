@@ -36,8 +36,7 @@ static kprof_status read_window(const char *text, kprof_trace_window *out)
     KPROF_AUTO_FREE char *start = kprof_strndup(text, slash ? (size_t)(slash - text) : 0);
     if (!slash || !read_time(start, &out->start_ns) || !read_time(slash + 1, &out->end_ns))
         return kprof_fail(KPROF_USAGE,
-                          "--filter-time %s: write START/END, such as 10ms/1.5s; without a unit these are "
-                          "nanoseconds",
+                          "--filter-time %s: write START/END, such as 10ms/1.5s; without a unit these are nanoseconds",
                           text);
     if (out->end_ns < out->start_ns)
         return kprof_fail(KPROF_USAGE, "--filter-time %s: it ends before it begins", text);
@@ -60,8 +59,7 @@ static void look_for_range(kprof_report *report, const char *text, int reading, 
         KPROF_AUTO_FREE char *sql = kprof_strprintf(
             "SELECT %s FROM trace_range JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
             "trace_name g ON g.id=domain_id WHERE n.text=?1 AND (?2='*' OR coalesce(g.text, '')=?2) AND "
-            "s.text!='Marker' "
-            "AND end_ns>=start_ns ORDER BY start_ns LIMIT 1 OFFSET %s",
+            "s.text!='Marker' AND end_ns>=start_ns ORDER BY start_ns LIMIT 1 OFFSET %s",
             columns[i], has_number ? slash + 1 : "0");
         *places[i] = kprof_store_ask(report, sql, "ss", name, domain);
     }
@@ -87,10 +85,9 @@ static void make_views(kprof_report *report, const kprof_trace_window *window)
                                         "overhead", "graph", "sample", "managed"};
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         KPROF_AUTO_FREE char *table = kprof_strprintf("trace_%s", kinds[i]);
-        KPROF_AUTO_FREE char *sql = kprof_strprintf(
-            "CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE start_ns<%ld AND (start_ns>=%ld OR end_ns>%ld OR "
-            "end_ns IS NULL)",
-            table, table, window->end_ns, window->start_ns, window->start_ns);
+        KPROF_AUTO_FREE char *sql = kprof_strprintf("CREATE TEMP VIEW %s AS SELECT * FROM main.%s WHERE start_ns<%ld "
+                                                    "AND (start_ns>=%ld OR end_ns>%ld OR end_ns IS NULL)",
+                                                    table, table, window->end_ns, window->start_ns, window->start_ns);
         if (!kprof_trace_begin_table(report, table))
             continue;
         kprof_store_exec(report, sql);
@@ -102,9 +99,8 @@ static void make_views(kprof_report *report, const kprof_trace_window *window)
 static void tell_empty(kprof_report *report, int64_t begin)
 {
     static const char any[] =
-        "SELECT count(*) FROM (SELECT end_ns FROM trace_kernel UNION ALL SELECT end_ns FROM trace_copy "
-        "UNION ALL SELECT end_ns FROM trace_set UNION ALL SELECT end_ns FROM trace_call) WHERE "
-        "end_ns IS NOT NULL";
+        "SELECT count(*) FROM (SELECT end_ns FROM trace_kernel UNION ALL SELECT end_ns FROM trace_copy UNION ALL "
+        "SELECT end_ns FROM trace_set UNION ALL SELECT end_ns FROM trace_call) WHERE end_ns IS NOT NULL";
     static const char last[] =
         "SELECT max(end_ns) FROM (SELECT end_ns FROM main.trace_kernel UNION ALL SELECT end_ns FROM main.trace_copy "
         "UNION ALL SELECT end_ns FROM main.trace_set UNION ALL SELECT end_ns FROM main.trace_call UNION ALL "

@@ -77,8 +77,7 @@ static kprof_status print_lines(const folder *from, FILE *out)
                           from->report->path);
     if (from->stacks.stack_count == 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "%s: it has no call stacks, which a run keeps with --call-stack: each kernel is a "
-                  "line of its own",
+                  "%s: it has no call stacks, which a run keeps with --call-stack: each kernel is a line of its own",
                   from->report->path);
     for (size_t i = 0; i < from->time_count; i++)
         if (fprintf(out, "%s %.0f\n", from->lines.copies.items[i], from->times[i]) < 0)

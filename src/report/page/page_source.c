@@ -920,9 +920,8 @@ kprof_status kprof_page_source(const kprof_page_context *context)
     open_page(context, context->options->source_view == KPROF_VIEW_PTX, &page);
     kprof_status status = take_launches(&page);
     if (status == KPROF_OK && !KPROF_ANY(i, page.profiles->count, page.profiles->items[i].taken > 0))
-        status =
-            kprof_fail(KPROF_NO_MATCH, "the instructions of these launches were not measured: kprof --set source -k "
-                                       "KERNEL APPLICATION measures them, where it repeats launches");
+        status = kprof_fail(KPROF_NO_MATCH, "the instructions of these launches were not measured: kprof --set source "
+                                            "-k KERNEL APPLICATION measures them, where it repeats launches");
     if (status != KPROF_OK)
         return status;
     page.emitter = kprof_page_begin(context);

@@ -259,9 +259,8 @@ static bool has_table_before(const kprof_strlist *names, size_t at)
 /* No table but those of events has what did not end. */
 static void tell_open_ranges(kprof_report *report)
 {
-    static const char are_all[] =
-        "SELECT (SELECT total(activities) FROM trace)=count(*) AND count(*)>0 FROM main.trace_range WHERE end_ns IS "
-        "NULL";
+    static const char are_all[] = "SELECT (SELECT total(activities) FROM trace)=count(*) AND count(*)>0 FROM "
+                                  "main.trace_range WHERE end_ns IS NULL";
     if (kprof_store_integer(report, are_all))
         kprof_log(KPROF_LOG_WARNING, "the trace has nothing but NVTX marks and ranges that did not end, and no table "
                                      "sums these up; kprof export --to chrome has them");

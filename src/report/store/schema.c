@@ -91,11 +91,10 @@ kprof_status kprof_schema_check(kprof_report *report)
             continue;
         KPROF_AUTO_FREE char *sql = definition_of(&tables[i], report->version);
         if (!is_there(report, tables[i].name, sql) && report->status == KPROF_OK)
-            return kprof_fail(
-                KPROF_BAD_REPORT,
-                "%s: the report is damaged: table \"%s\" is missing or not as kprof writes it in version %d of "
-                "reports" KPROF_DAMAGED_ADVICE,
-                report->path, tables[i].name, report->version);
+            return kprof_fail(KPROF_BAD_REPORT,
+                              "%s: the report is damaged: table \"%s\" is missing or not as kprof writes it in version "
+                              "%d of reports" KPROF_DAMAGED_ADVICE,
+                              report->path, tables[i].name, report->version);
     }
     return report->status;
 }

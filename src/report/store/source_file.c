@@ -190,11 +190,10 @@ static void build_index(const kprof_source_places *places, kprof_source_index *i
     if (entry_count(index) > 0)
         qsort_r(index->entries.data, entry_count(index), sizeof(entry), by_name, index->names.data);
     if (index->is_cut)
-        kprof_log(
-            KPROF_LOG_WARNING,
-            "the folders of --source-folders have more than %d files and folders: sources may be among those that "
-            "kprof did not look at; name a folder that is nearer to them",
-            KPROF_SOURCE_ENTRIES_MAX);
+        kprof_log(KPROF_LOG_WARNING,
+                  "the folders of --source-folders have more than %d files and folders: sources may be among those "
+                  "that kprof did not look at; name a folder that is nearer to them",
+                  KPROF_SOURCE_ENTRIES_MAX);
     if (index->passed_count > 0)
         kprof_log(KPROF_LOG_WARNING,
                   "below --source-folders kprof did not look into %zu folder%s, the first is %s; name a folder that is "

@@ -98,11 +98,10 @@ kprof_status kprof_store_damaged(kprof_report *report, const char *table)
 
 kprof_status kprof_store_too_much(kprof_report *report, size_t limit, const char *what)
 {
-    return kprof_store_note(report,
-                            kprof_fail(KPROF_BAD_REPORT,
-                                       "%s: holds more than %zu %s, the most that kprof reads; sqlite3 reads it, and "
-                                       "docs/report-schema.md tells its tables",
-                                       report->path, limit, what));
+    return kprof_store_note(report, kprof_fail(KPROF_BAD_REPORT,
+                                               "%s: holds more than %zu %s, the most that kprof reads; sqlite3 reads "
+                                               "it, and docs/report-schema.md tells its tables",
+                                               report->path, limit, what));
 }
 
 const char *kprof_store_column(sqlite3_stmt *row, int column)
@@ -318,11 +317,10 @@ void kprof_store_check_text(kprof_report *report, int64_t text_bytes)
     if (report->writable || text_bytes / 2 <= report->size_bytes)
         return;
     if (text_bytes / 2 > kprof_store_size(report) && report->status == KPROF_OK) /* the report may be growing */
-        kprof_store_note(report,
-                         kprof_fail(KPROF_BAD_REPORT,
-                                    "%s: the report is damaged: the rows of a table have more text than the file has "
-                                    "bytes" KPROF_DAMAGED_ADVICE,
-                                    report->path));
+        kprof_store_note(report, kprof_fail(KPROF_BAD_REPORT,
+                                            "%s: the report is damaged: the rows of a table have more text than the "
+                                            "file has bytes" KPROF_DAMAGED_ADVICE,
+                                            report->path));
 }
 
 kprof_cursor kprof_cursor_new(kprof_report *report, const char *sql, const char *types, ...)
