@@ -34,8 +34,7 @@ static char *join(const kprof_strlist *words)
 /* People see only what there is; programs get every key. */
 static kprof_emit_field if_any(const char *key, const char *label, const char *text)
 {
-    const kprof_emit_field field = kprof_field_text(key, label, text);
-    return kprof_field_with_role(field, text ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE);
+    return kprof_field_with_role(kprof_field_text(key, label, text), text ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE);
 }
 
 /* The metrics of instructions that tell where a finding is worst. Caller frees; NULL: none do. */

@@ -22,8 +22,7 @@ typedef struct answers {
 
 static void offer(const answers *to, const char *word, const char *description)
 {
-    const char *typed = to->typed + to->kept;
-    if (!kprof_begins_with(word, typed))
+    if (!kprof_begins_with(word, to->typed + to->kept))
         return;
     bool is_described = to->is_line && description && *description;
     fprintf(to->out, "%.*s%s%s%s\n", to->kept, to->typed, word, is_described ? "\t" : "",

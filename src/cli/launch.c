@@ -213,8 +213,7 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     umask(started_umask);
     execvpe(spec->argv[0], spec->argv, environment);
     int reason = errno;
-    ssize_t written = write(error, &reason, sizeof reason);
-    _exit(written == sizeof reason ? 127 : 126);
+    _exit(write(error, &reason, sizeof reason) == sizeof reason ? 127 : 126);
 }
 
 static bool is_replaced(const kprof_child_spec *spec, const char *variable)

@@ -244,8 +244,7 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
 static void list_ranges(kprof_report *report)
 {
     KPROF_AUTO(kprof_strlist) ranges = KPROF_STRLIST_INIT;
-    const bool is_read = kprof_report_nvtx(report, SEEN_SHOWN + 1, &ranges) == KPROF_OK;
-    if (is_read)
+    if (kprof_report_nvtx(report, SEEN_SHOWN + 1, &ranges) == KPROF_OK)
         kprof_log(KPROF_LOG_ERROR, ranges.count > 0
                                        ? "launches of the report are in these ranges:"
                                        : "no launch of the report has NVTX ranges; a run with --nvtx keeps them");

@@ -458,9 +458,8 @@ static bool is_zero_row(const kprof_emit_table *table, size_t row)
 
 static void add_table_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_table *table, size_t row)
 {
-    const size_t stride = table->table->column_count;
     const size_t columns = (grid->column_count - 2) / grid->group;
-    const kprof_emit_metric **cells = &table->cells[row * stride];
+    const kprof_emit_metric **cells = &table->cells[row * table->table->column_count];
     const char *label = table->table->rows[row].label;
     kprof_grid_add(grid, label ? label : "", "");
     const kprof_emit_metric *share = NULL; /* the first one gets the bar */

@@ -537,8 +537,7 @@ static grid_layout lay_out(const kprof_grid *grid, size_t indent)
 
 static void print_block(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
 {
-    const bool has_header = KPROF_ANY(i, grid->column_count, grid->headers[i]);
-    if (has_header)
+    if (KPROF_ANY(i, grid->column_count, grid->headers[i]))
         print_header(grid, out, layout);
     for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
         grid_row row = {.cells = &grid->cells[i]};

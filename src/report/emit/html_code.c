@@ -133,9 +133,8 @@ static cJSON *reasons_of(const kprof_profiled_code *code)
 {
     cJSON *reasons = cJSON_CreateArray();
     for (size_t i = 0; i < code->reason_count; i++) {
-        const kprof_profiled_reason *reason = &code->reasons[i];
         char name[128];
-        kprof_profiled_reason_name(reason, name, sizeof name);
+        kprof_profiled_reason_name(&code->reasons[i], name, sizeof name);
         append(reasons, cJSON_CreateString(name));
     }
     return reasons;

@@ -445,8 +445,7 @@ static void place_function(code_loader *load)
     kprof_profiled_function *own = load->function;
     if (own == code->functions)
         return;
-    const kprof_profiled_instruction *last = &code->instructions[own->first - 1];
-    own->base = own[-1].base + last->offset + INSTRUCTION_BYTES;
+    own->base = own[-1].base + code->instructions[own->first - 1].offset + INSTRUCTION_BYTES;
 }
 
 /* Read a function; rows[count] are its values. */

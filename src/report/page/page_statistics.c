@@ -158,9 +158,9 @@ static kprof_status check_rows(const kprof_page_context *context, const statisti
 
 kprof_status kprof_page_statistics(const kprof_page_context *context)
 {
-    const kprof_model *model = &context->reports->model;
     kprof_view view;
     kprof_groups groups;
+    const kprof_model *model = &context->reports->model;
     kprof_view_sections(model, context->options->metric_title, &view);
     statistics_page page = {.groups = &groups, .view = &view};
     page.names = kprof_page_whole_names(context->options, model);

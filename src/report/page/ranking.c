@@ -12,8 +12,7 @@
 
 const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
 {
-    const kprof_groups *groups = &ranking->groups;
-    ranking->rolled_up = kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals);
+    ranking->rolled_up = kprof_rollup_finish(ranking->groups.rollup, group->device->chip_index, group->totals);
     if (!ranking->rules || (group->not_measured >= group->launches && !group->code))
         return NULL;
     const kprof_place_values of = kprof_places_values(ranking->finder, group->code, ranking->rolled_up.values);

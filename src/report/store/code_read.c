@@ -200,9 +200,8 @@ static void add_instruction(code_reader *reader, const kprof_code_instruction *i
         const kprof_code_frame *frame = &reader->code->frames[instruction->first_frame + i];
         const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
         const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
-        const int64_t file = file_row(reader, frame->file);
         kprof_store_write(reader->report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
-                          (int64_t)i, file, (int64_t)frame->line, name);
+                          (int64_t)i, file_row(reader, frame->file), (int64_t)frame->line, name);
     }
     const int64_t file = instruction->ptx_line > 0 ? ptx_row(reader, instruction->ptx) : 0;
     if (file > 0)

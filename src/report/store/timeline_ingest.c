@@ -155,8 +155,7 @@ static kprof_status check_record(const kprof_timeline_record *record)
 /* The activity, which each pass has, is kept of the first one. */
 static void store_metric_samples(kprof_report *report, int64_t launch, const kprof_timeline_record *record, size_t name)
 {
-    const char *text = record->names[name];
-    const kprof_model_metric metric = {text, "", "", KPROF_TIMELINE_KIND};
+    const kprof_model_metric metric = {record->names[name], "", "", KPROF_TIMELINE_KIND};
     const size_t width = 2 + (size_t)record->name_count;
     const int64_t metric_row = kprof_store_metric(report, &metric);
     sqlite3_stmt *insert = kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE);
