@@ -123,11 +123,11 @@ static bool asks_status(const kprof_options *options)
  * line has not named it yet. */
 static target *find_run(char *dir, targets *out)
 {
-    for (size_t i = 0; i < out->count; i++)
-        if (strcmp(out->items[i].dir, dir) == 0) {
-            free(dir);
-            return &out->items[i];
-        }
+    target *known = KPROF_FIRST(it, out->items, out->count, strcmp(it->dir, dir) == 0);
+    if (known) {
+        free(dir);
+        return known;
+    }
     target *added = KPROF_ADD(out->items, out->count);
     added->dir = dir;
     kprof_strlist_add(&added->words, out->options->argument);

@@ -99,11 +99,9 @@ static kprof_status judge_run(const examination *of, const kprof_child *child, c
         snprintf(text, sizeof text, "one kernel was measured in %.1f s", seconds);
     else if (!text[0])
         snprintf(text, sizeof text, "measuring a kernel ended with exit code %d", code);
-    for (kprof_status i = KPROF_OK; i < KPROF_STATUS_COUNT && code > 0; i++)
-        if (kprof_status_exit_code(i) == code) {
-            check.status = i;
-            break;
-        }
+    const size_t told = KPROF_FIND(i, KPROF_STATUS_COUNT, kprof_status_exit_code((kprof_status)i) == code);
+    if (code > 0 && told < KPROF_STATUS_COUNT)
+        check.status = (kprof_status)told;
     check.fix = kprof_machine_fix(of->machine, check.status);
     if (!ended && code == 0)
         check = (kprof_check){"measurement", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
@@ -192,8 +190,7 @@ int kprof_cmd_doctor(const kprof_options *options)
     const kprof_status asked = KPROF_HEAR(keep_message, &told, kprof_probe_ask_versions(&machine.versions));
     machine.cupti_reason = asked == KPROF_OK ? NULL : told.data ? told.data : kprof_status_message(asked);
     kprof_status status = kprof_machine_judge(&machine, &listing);
-    for (size_t i = 0; i < gpus.cells.count; i++)
-        kprof_strlist_add(&listing.cells, gpus.cells.items[i]);
+    kprof_strlist_add_all(&listing.cells, &gpus.cells);
     status = status == KPROF_OK ? found : status;
     if (status == KPROF_OK)
         status = try_measurement(&(examination){options, &machine, &listing});

@@ -228,10 +228,8 @@ static kprof_status explain_all(const kprof_strlist *words, const char *chip, an
     const kprof_status as_one =
         out->joined ? explain_word(kprof_explain_label, out->joined, of, out) : KPROF_UNKNOWN_NAME;
     result = as_one == KPROF_UNKNOWN_NAME ? KPROF_OK : as_one;
-    for (size_t i = 0; i < words->count && as_one == KPROF_UNKNOWN_NAME; i++) {
-        kprof_status status = explain_word(kprof_explain, words->items[i], of, out);
-        result = status != KPROF_OK ? status : result;
-    }
+    for (size_t i = 0; i < words->count && as_one == KPROF_UNKNOWN_NAME; i++)
+        KPROF_ALSO(result, explain_word(kprof_explain, words->items[i], of, out));
     kprof_host_close(of.host);
     return result;
 }
@@ -248,10 +246,8 @@ static kprof_status make_answers(const kprof_options *options, answers *out)
         out->joined = join(&options->reports);
     if (status == KPROF_OK)
         out->items = kprof_calloc(words->count * out->chips.names.count, sizeof *out->items);
-    for (size_t i = 0; i < out->chips.names.count && out->items; i++) {
-        kprof_status explained = explain_all(words, out->chips.names.items[i], out);
-        status = explained != KPROF_OK ? explained : status;
-    }
+    for (size_t i = 0; i < out->chips.names.count && out->items; i++)
+        KPROF_ALSO(status, explain_all(words, out->chips.names.items[i], out));
     return status;
 }
 
@@ -260,9 +256,8 @@ int kprof_cmd_explain(const kprof_options *options)
     static const kprof_page_row page = {"explain", 0, print_answers, NULL};
     answers all = {0};
     kprof_status status = make_answers(options, &all);
-    kprof_status shown =
-        all.count > 0 ? kprof_results_show(options, &page, &(kprof_page_input){.content = &all}) : KPROF_OK;
-    status = shown != KPROF_OK ? shown : status;
+    if (all.count > 0)
+        KPROF_ALSO(status, kprof_results_show(options, &page, &(kprof_page_input){.content = &all}));
     for (size_t i = 0; i < all.count; i++)
         kprof_explanation_free(&all.items[i].explanation);
     KPROF_FREE(all.items, all.joined);

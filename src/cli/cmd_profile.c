@@ -98,12 +98,11 @@ static kprof_status settle_nvtx(profile *run)
 static kprof_status check_application(const kprof_options *options)
 {
     const char *name = options->application[0];
-    char *program = kprof_program_find(name);
-    const bool is_program = program != NULL, is_named = strcmp(options->application[-1], "--") == 0;
-    free(program);
-    if (kprof_is_report(name) || (!is_program && kprof_has_extension(name)))
+    KPROF_AUTO_FREE char *program = kprof_program_find(name);
+    const bool is_named = strcmp(options->application[-1], "--") == 0;
+    if (kprof_is_report(name) || (!program && kprof_has_extension(name)))
         return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
-    kprof_status status = is_named || is_program ? KPROF_OK : kprof_program_word_check(options);
+    kprof_status status = is_named || program ? KPROF_OK : kprof_program_word_check(options);
     return KPROF_THEN(status, kprof_program_check(name));
 }
 
@@ -124,9 +123,8 @@ static kprof_status prepare_counters(profile *run)
     KPROF_THEN(status, kprof_nvdisasm_check(options->nvdisasm));
     KPROF_THEN(status, kprof_plans_make(options, &run->plans));
     const kprof_instruction_wish *wish = &run->plans.instructions;
-    kprof_plans_hold held = {wish->samples || wish->counters.count > 0, wish->samples, false};
-    for (size_t i = 0; i < run->plans.count; i++)
-        held.timelines = held.timelines || run->plans.chips[i].plan.timeline.count > 0;
+    const kprof_plans_hold held = {wish->samples || wish->counters.count > 0, wish->samples,
+                                   KPROF_ANY(i, run->plans.count, run->plans.chips[i].plan.timeline.count > 0)};
     if (status == KPROF_OK && !options->starts_unarmed) /* kprof ctl start may bring another plan */
         kprof_idle_tell_planned(options, &held);
     if (status == KPROF_OK && options->apply_rules)
@@ -593,9 +591,7 @@ static kprof_status run_share(profile *run, share_reports *reports)
     if (reports->input >= 0 && reports->paths.count > 0) /* read a file again from where the first run read it */
         (void)lseek(STDIN_FILENO, reports->input, SEEK_SET);
     kprof_plans_swap_run(&run->plans, number);
-    run->has_several = false;
-    for (size_t i = 0; i < run->plans.count; i++)
-        run->has_several = run->has_several || run->plans.chips[i].plan.pass_count > 1;
+    run->has_several = KPROF_ANY(i, run->plans.count, run->plans.chips[i].plan.pass_count > 1);
     run->report = NULL;
     kprof_status status = kprof_report_begin_run(
         run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default", NULL}, &run->report);

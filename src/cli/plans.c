@@ -88,7 +88,7 @@ static bool is_missing(const kprof_catalog *catalog, kprof_host *own, const char
 
 /* A selection in two parts: what a chip can collect, and the metrics that only other chips can. */
 typedef struct parted {
-    kprof_selection kept;
+    kprof_selection kept; /* borrowed but for its metrics */
     kprof_strlist left_out;
 } parted;
 
@@ -96,8 +96,8 @@ typedef struct parted {
 static bool part_selection(const kprof_catalog *catalog, kprof_host *host, const kprof_selection *selection,
                            parted *out)
 {
-    kprof_selection_copy(selection, &out->kept);
-    kprof_strlist_free(&out->kept.metrics);
+    out->kept = *selection;
+    out->kept.metrics = (kprof_strlist)KPROF_STRLIST_INIT;
     for (size_t i = 0; i < selection->metrics.count; i++) {
         const char *word = selection->metrics.items[i];
         kprof_strlist_add(is_missing(catalog, host, word) ? &out->left_out : &out->kept.metrics, word);
@@ -121,8 +121,7 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     for (size_t i = 0; i < parts.left_out.count && status == KPROF_OK; i++)
         kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric%s", parts.left_out.items[i],
                   kprof_host_chip(out->host), kprof_regex_pattern(parts.left_out.items[i]) ? "" : ", other chips have");
-    kprof_selection_free(&parts.kept);
-    kprof_strlist_free(&parts.left_out);
+    KPROF_FREE_LISTS(&parts.kept.metrics, &parts.left_out);
     return status;
 }
 

@@ -83,10 +83,8 @@ static void split_suffix(const explainer *by, const char *name)
     const kprof_explanation *out = by->out;
     for (const char *suffix = name + kprof_metric_base_length(name); *suffix == '.';) {
         const size_t length = strcspn(suffix + 1, ".");
-        const bool is_there =
-            KPROF_ANY(i, out->part_count,
-                      strlen(out->parts[i].part) == length && memcmp(out->parts[i].part, suffix + 1, length) == 0);
-        if (!is_there)
+        if (!KPROF_ANY(i, out->part_count,
+                       strlen(out->parts[i].part) == length && memcmp(out->parts[i].part, suffix + 1, length) == 0))
             add_part(by, suffix + 1, length);
         suffix += 1 + length;
     }
@@ -105,18 +103,6 @@ static void split_name(const explainer *by)
     split_suffix(by, name);
 }
 
-/* Rooflines of one section share their roofs. */
-static bool is_there(const kprof_explanation *out, const kprof_explained_place *place)
-{
-    for (size_t i = 0; i < out->place_count; i++) {
-        const kprof_explained_place *other = &out->places[i];
-        if (strcmp(other->section, place->section) == 0 && strcmp(other->value, place->value) == 0 &&
-            strcmp(other->label, place->label) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void add_place(explainer *by, const kprof_item *item, const char *column)
 {
     kprof_explanation *out = by->out;
@@ -126,7 +112,10 @@ static void add_place(explainer *by, const kprof_item *item, const char *column)
     place.value = copy(by, item->name);
     place.help = copy(by, item->help);
     kprof_strlist_add_unique(&out->sections, place.section);
-    if (!is_there(out, &place))
+    /* Rooflines of one section share their roofs. */
+    if (!KPROF_FIRST(it, out->places, out->place_count,
+                     strcmp(it->section, place.section) == 0 && strcmp(it->value, place.value) == 0 &&
+                         strcmp(it->label, place.label) == 0))
         *KPROF_POOL_ADD(&out->pool, out->places, out->place_count) = place;
 }
 
@@ -206,9 +195,9 @@ static void look_at_rooflines(explainer *by, const kprof_section *section)
 static void look_at_values(explainer *by, const kprof_section *section)
 {
     kprof_section_visit(section, look_at, by);
-    if (by->label)
+    if (by->label) /* look for it in the timelines of all sections last */
         look_at_rooflines(by, section);
-    if (!by->label) /* else it is looked for in the timelines of all sections last */
+    else
         look_at_timeline(by, section);
 }
 
@@ -257,10 +246,10 @@ static void find_sets(explainer *by)
 {
     for (size_t i = 0; i < by->catalog->set_count; i++) {
         const kprof_set_definition *set = &by->catalog->sets[i];
-        bool is_in_set = false;
-        for (char **id = set->sections; *id && !is_in_set; id++)
-            is_in_set = kprof_strlist_contains(&by->out->sections, *id);
-        if (is_in_set)
+        char **id = set->sections;
+        while (*id && !kprof_strlist_contains(&by->out->sections, *id))
+            id++;
+        if (*id)
             kprof_strlist_add(&by->out->sets, set->id);
     }
 }
@@ -753,7 +742,7 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
     const char *unit = strstr(word, " (");
     if (status == KPROF_OK && !*is && unit && kprof_ends_with(word, ")")) {
         word = kprof_pool_keep(&by->out->pool, kprof_strndup(word, (size_t)(unit - word)));
-        status = word ? look_up_page_word(by, word, is) : KPROF_NO_MEMORY;
+        status = look_up_page_word(by, word, is);
     }
     if (status == KPROF_OK && *is)
         add_meaning(by, word);

@@ -97,7 +97,6 @@ typedef struct kprof_selection {
 /* Copy the selection, but for the words that name what kprof is known to lack, such as sections of sampled source
  * lines: a warning tells of each. Where nothing would be left, all stays, so that the checks below refuse it. */
 void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out);
-void kprof_selection_copy(const kprof_selection *from, kprof_selection *out);
 /* How many sets, sections and metrics does it name? 0 stands for the default set. */
 size_t kprof_selection_count(const kprof_selection *selection);
 void kprof_selection_free(kprof_selection *selection); /* members */

@@ -121,9 +121,7 @@ static kprof_status mark_sections(const kprof_catalog *catalog, const kprof_strl
 /* Is anything left of what was asked for? */
 static kprof_status check_left(const kprof_catalog *catalog, const kprof_selection *selection, const bool *wanted)
 {
-    size_t count = selection->metrics.count;
-    for (size_t i = 0; i < catalog->section_count; i++)
-        count += wanted[i];
+    const size_t count = selection->metrics.count + KPROF_SUM(i, catalog->section_count, wanted[i]);
     return count > 0 || selection->excluded.count == 0
                ? KPROF_OK
                : kprof_fail(KPROF_USAGE, "--section-exclude leaves no section of what is asked for");
@@ -160,19 +158,13 @@ static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist
     return kprof_catalog_why_not(catalog, name);
 }
 
-/* Copy all members but the lists. */
-static kprof_selection copy_numbers(const kprof_selection *from)
-{
-    return (kprof_selection){
-        .limits = from->limits, .most_timelines = from->most_timelines, .is_traced = from->is_traced};
-}
-
 void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out)
 {
     static const char *const options[] = {"set", "section", "metrics"};
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
-    *out = copy_numbers(from);
+    *out =
+        (kprof_selection){.limits = from->limits, .most_timelines = from->most_timelines, .is_traced = from->is_traced};
     kprof_strlist_add_all(&out->excluded, &from->excluded);
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
@@ -188,15 +180,6 @@ void kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *f
                 kprof_strlist_add(targets[i], word);
         }
     }
-}
-
-void kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
-{
-    *out = copy_numbers(from);
-    kprof_strlist_add_all(&out->sets, &from->sets);
-    kprof_strlist_add_all(&out->sections, &from->sections);
-    kprof_strlist_add_all(&out->metrics, &from->metrics);
-    kprof_strlist_add_all(&out->excluded, &from->excluded);
 }
 
 size_t kprof_selection_count(const kprof_selection *selection)
@@ -231,9 +214,8 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
 /* A value that is computed is shown instead of what it is computed from. */
 static void add_computed(const kprof_item *item, const kprof_strlist *metrics, kprof_plan *out)
 {
-    for (size_t i = 0; i < out->computed_count; i++)
-        if (strcmp(out->computed[i].name, item->name) == 0)
-            return;
+    if (KPROF_ANY(i, out->computed_count, strcmp(out->computed[i].name, item->name) == 0))
+        return;
     *KPROF_POOL_ADD(&out->pool, out->computed, out->computed_count) = *item;
     for (size_t i = 0; i < metrics->count; i++)
         if (!kprof_launch_metric_find(metrics->items[i]))

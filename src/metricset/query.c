@@ -152,10 +152,8 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
             kprof_strlist_add(&all, row->word);
     const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && (status == KPROF_OK || status == KPROF_UNKNOWN_NAME);
-         i++) {
-        const kprof_status added = add_named(&at, query->names->items[i]);
-        status = added != KPROF_OK ? added : status; /* tell all names that are unknown */
-    }
+         i++) /* tell all names that are unknown */
+        KPROF_ALSO(status, add_named(&at, query->names->items[i]));
     kprof_strlist *chosen = narrowed ? &named : &all;
     if (status == KPROF_OK)
         kprof_strlist_sort(chosen);

@@ -2,10 +2,10 @@
 #include "planner/planner.h"
 #include "planner/timeline.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out)
 {
-    (void)host;
-    (void)wish;
     *out = (kprof_planned){0};
     return KPROF_UNSUPPORTED;
 }
@@ -17,9 +17,6 @@ void kprof_planned_free(kprof_planned *planned)
 
 kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, size_t most, kprof_timeline_plan *out)
 {
-    (void)host;
-    (void)names;
-    (void)most;
     *out = (kprof_timeline_plan){0};
     return KPROF_UNSUPPORTED;
 }
@@ -31,6 +28,5 @@ void kprof_timeline_free(kprof_timeline_plan *plan)
 
 size_t kprof_timeline_metric_count(const kprof_timeline_plan *plan)
 {
-    (void)plan;
     return 0;
 }

@@ -43,32 +43,23 @@ static void list_once(kprof_strbuf *list, const char *text)
     kprof_strbuf_printf(list, "%s%s", list->length ? ", " : "", text);
 }
 
-typedef void describe_device(const kprof_model_device *device, char text[160]);
+typedef enum attribute { CHIP, NAME, DRIVER, CUPTI } attribute;
 
-static void describe_chip(const kprof_model_device *device, char text[160])
+static void describe(const kprof_model_device *device, attribute which, char text[160])
 {
-    snprintf(text, 160, "%s", device->chip);
+    const unsigned driver = device->record.driver_version; /* 13010 is 13.1 */
+    if (which == CHIP)
+        snprintf(text, 160, "%s", device->chip);
+    else if (which == NAME)
+        snprintf(text, 160, "%s (%u SMs)", device->name, device->record.sm_count);
+    else if (which == DRIVER)
+        snprintf(text, 160, "CUDA %u.%u", driver / 1000, driver % 1000 / 10);
+    else
+        snprintf(text, 160, "%u", device->record.cupti_version);
 }
 
-static void describe_name(const kprof_model_device *device, char text[160])
-{
-    snprintf(text, 160, "%s (%u SMs)", device->name, device->record.sm_count);
-}
-
-/* 13010 is 13.1. */
-static void describe_driver(const kprof_model_device *device, char text[160])
-{
-    const unsigned version = device->record.driver_version;
-    snprintf(text, 160, "CUDA %u.%u", version / 1000, version % 1000 / 10);
-}
-
-static void describe_cupti(const kprof_model_device *device, char text[160])
-{
-    snprintf(text, 160, "%u", device->record.cupti_version);
-}
-
-/* Compare the attributes of the devices that launches ran on. */
-static void compare_devices(finder *to, kprof_run_difference row, describe_device *describe)
+/* Compare an attribute of the devices that launches ran on. */
+static void compare_devices(finder *to, kprof_run_difference row, attribute which)
 {
     kprof_strbuf texts[KPROF_SIDES] = {KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
     for (int side = 0; side < KPROF_SIDES; side++) {
@@ -79,7 +70,7 @@ static void compare_devices(finder *to, kprof_run_difference row, describe_devic
             if (groups[i].device == last)
                 continue;
             last = groups[i].device;
-            describe(last, text);
+            describe(last, which, text);
             list_once(&texts[side], text);
         }
     }
@@ -207,8 +198,8 @@ void kprof_run_differences_find(const kprof_page_context *context, const kprof_d
     finder to = {context, diff, out};
     const bool are_measures = share_measures(&to);
     compare_devices(&to, (kprof_run_difference){"Chip", "times and shares of the peak mislead", {NULL}, are_measures},
-                    describe_chip);
-    compare_devices(&to, (kprof_run_difference){"Device", "another device of the chip", {NULL}, false}, describe_name);
+                    CHIP);
+    compare_devices(&to, (kprof_run_difference){"Device", "another device of the chip", {NULL}, false}, NAME);
     compare_settings(&to, are_measures);
     compare_clock(&to, "SM clock", "times differ with the clock; see the cycles");
     compare_clock(&to, "DRAM clock", "times and cycles differ with the clock");
@@ -218,7 +209,6 @@ void kprof_run_differences_find(const kprof_page_context *context, const kprof_d
     add_if_different(&to, (kprof_run_difference){"kprof", "another version", {NULL}, false},
                      context->reports[KPROF_BASELINE].model.kprof_version,
                      context->reports[KPROF_NEW].model.kprof_version);
-    compare_devices(&to, (kprof_run_difference){"Driver", "may compile or schedule otherwise", {NULL}, false},
-                    describe_driver);
-    compare_devices(&to, (kprof_run_difference){"CUPTI", "may count otherwise", {NULL}, false}, describe_cupti);
+    compare_devices(&to, (kprof_run_difference){"Driver", "may compile or schedule otherwise", {NULL}, false}, DRIVER);
+    compare_devices(&to, (kprof_run_difference){"CUPTI", "may count otherwise", {NULL}, false}, CUPTI);
 }

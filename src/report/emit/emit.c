@@ -338,9 +338,7 @@ void kprof_emitter_free(kprof_emitter *emitter)
 
 kprof_status kprof_emitter_status(const kprof_emitter *emitter)
 {
-    if (emitter->status == KPROF_OK && emitter->out->error)
-        return KPROF_OUTPUT;
-    return emitter->status;
+    return emitter->status == KPROF_OK && emitter->out->error ? KPROF_OUTPUT : emitter->status;
 }
 
 kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_column_id column, char shape[48])

@@ -220,7 +220,7 @@ static void html_launches_end(kprof_emitter *emitter)
 {
     html_emitter *html = of(emitter);
     cJSON *layouts = cJSON_CreateArray();
-    for (size_t i = 0; html->layouts && i < emitter->launches.model->chip_count; i++) {
+    for (size_t i = 0; i < emitter->launches.model->chip_count; i++) {
         append(layouts, html->layouts[i] ? html->layouts[i] : cJSON_CreateNull());
         html->layouts[i] = NULL;
     }
@@ -297,12 +297,12 @@ static void html_launch_begin(kprof_emitter *emitter, const kprof_model_launch *
     const size_t chip = launch->device->chip_index;
     /* Sections are the same for all launches on a chip: the first one gives the layout and the others values alone. */
     html->sections = NULL;
-    if (html->layouts && chip != SIZE_MAX && !html->layouts[chip])
+    if (chip != SIZE_MAX && !html->layouts[chip])
         html->sections = html->layouts[chip] = cJSON_CreateArray();
     html->launch = launch_object(html, launch);
     html->spreads = launch->samples ? add_array(html->launch, "spreads") : NULL;
     html->doubtful = NULL;
-    for (size_t i = 0; html->values && i < emitter->launches.column_count; i++)
+    for (size_t i = 0; i < emitter->launches.column_count; i++)
         html->values[i] = NAN;
 }
 
@@ -322,8 +322,7 @@ static cJSON *place(html_emitter *html, const kprof_emit_metric *metric)
 {
     if (!metric)
         return cJSON_CreateNull();
-    if (html->values)
-        html->values[metric->column] = metric->value;
+    html->values[metric->column] = metric->value;
     if (metric->spread) {
         append(html->spreads,
                KPROF_JSON_ARRAY(kprof_json_integer(metric->column), kprof_json_integer(metric->spread->samples),
@@ -552,8 +551,6 @@ static void add_values(html_emitter *html, size_t count)
 {
     enum { LEAST = 3 };
     cJSON *values = add_array(html->launch, "values");
-    if (!html->values || !html->values_before)
-        return;
     for (size_t i = 0; i < count;) {
         const size_t same = html->not_first ? same_values(html, i, count) : 0;
         if (same < LEAST) {

@@ -81,6 +81,13 @@ static void put_lines(kprof_emitter *emitter, text_block block, const char *text
     }
 }
 
+/* Print a text made as by printf. */
+#define PUT_FORMAT(emitter, block, ...)                                                                                \
+    do {                                                                                                               \
+        KPROF_AUTO_FREE char *formatted = kprof_strprintf(__VA_ARGS__);                                                \
+        put_lines((emitter), (block), formatted);                                                                      \
+    } while (0)
+
 /* Print a text and free it; an empty one prints nothing. */
 static void put_buffer(kprof_emitter *emitter, text_block block, kprof_strbuf *text)
 {
@@ -128,9 +135,7 @@ static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launc
     const size_t length = (size_t)describe_launch(launch, shape), width = text_width(emitter);
     const char *name = shown_name(emitter, launch->kernel);
     if (width == SIZE_MAX || kprof_text_width(name) + length <= width) {
-        kprof_strbuf heading = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&heading, "%s%s", name, shape);
-        put_buffer(emitter, (text_block){STYLE_HEADING, 0, SIZE_MAX, true}, &heading);
+        PUT_FORMAT(emitter, ((text_block){STYLE_HEADING, 0, SIZE_MAX, true}), "%s%s", name, shape);
         return;
     }
     put_styled(emitter, STYLE_HEADING, name);
@@ -139,9 +144,7 @@ static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launc
 
 static void show_note(kprof_emitter *emitter, const char *what, const char *text)
 {
-    kprof_strbuf note = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&note, "%s: %s", what, text);
-    put_buffer(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, &note);
+    PUT_FORMAT(emitter, ((text_block){STYLE_NOTE, 2, text_width(emitter), false}), "%s: %s", what, text);
 }
 
 static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -149,11 +152,10 @@ static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch 
     kprof_disagreement *found;
     const size_t count = kprof_disagreements(emitter->launches.model, launch, &found);
     for (size_t i = 0; i < count; i++) {
+        const text_block note = {STYLE_NOTE, 2, text_width(emitter), false};
         kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
-        kprof_strbuf text = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&text, "Note: the passes disagree: %s differs by %s %s between them", found[i].witness,
-                            spread.number, spread.unit);
-        put_buffer(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, &text);
+        PUT_FORMAT(emitter, note, "Note: the passes disagree: %s differs by %s %s between them", found[i].witness,
+                   spread.number, spread.unit);
     }
     kprof_disagreements_free(found, count);
 }
@@ -273,14 +275,12 @@ static void show_section(text_emitter *text, const char *in_short)
 {
     kprof_emitter *emitter = &text->base;
     const kprof_section *section = text->section;
-    kprof_strbuf line = KPROF_STRBUF_INIT;
     text->section = NULL;
-    kprof_strbuf_printf(&line, "%s%s", section->name, in_short);
     /* Sections of a line each stand below each other. */
     if (!*in_short || !text->follows_idle)
         kprof_output_puts(emitter->out, "\n");
     text->follows_idle = *in_short;
-    put_buffer(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter), false}, &line);
+    PUT_FORMAT(emitter, ((text_block){STYLE_SECTION, 2, width_of(emitter), false}), "%s%s", section->name, in_short);
     if (emitter->options->details_help && section->help)
         put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, section->help);
 }
@@ -647,10 +647,9 @@ static void text_what_if(kprof_emitter *emitter, const kprof_what_if *curves, si
     const text_block lines = {STYLE_PLAIN, 4, width_of(emitter), false};
     put_lines(emitter, lines, "Theoretical occupancy, if one of these were different");
     for (size_t i = 0; i < count; i++) {
-        char now[KPROF_NUMBER_SIZE], label[160];
+        char now[KPROF_NUMBER_SIZE];
         kprof_number_grouped(now, curves[i].now, (kprof_number_style){0});
-        snprintf(label, sizeof label, "%s (%s now)", curves[i].label, now);
-        put_lines(emitter, lines, label);
+        PUT_FORMAT(emitter, lines, "%s (%s now)", curves[i].label, now);
         /* Show some values of a curve with many steps, and all with --all. */
         enum { MANY = 12, LEAST = 32 };
         const bool in_short = curves[i].step_count > MANY && !emitter->options->all_rows;
@@ -759,17 +758,12 @@ static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *
         put_series(emitter, timeline, &timeline->series[i]);
 }
 
-/* Print a paragraph of a finding and free it. */
-static void put_paragraph(kprof_emitter *emitter, kprof_strbuf *paragraph)
-{
-    put_buffer(emitter, (text_block){STYLE_PLAIN, 6, width_of(emitter), true}, paragraph);
-}
-
 /* The values that show it, and where its estimate comes from. */
 static void show_evidence(kprof_emitter *emitter, const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
-    kprof_strbuf line = KPROF_STRBUF_INIT, formula = KPROF_STRBUF_INIT, source = KPROF_STRBUF_INIT;
+    const text_block lines = {STYLE_PLAIN, 6, width_of(emitter), true};
+    kprof_strbuf line = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < finding->value_count; i++) {
         const kprof_finding_value *value = &finding->values[i];
         kprof_human human =
@@ -783,13 +777,11 @@ static void show_evidence(kprof_emitter *emitter, const kprof_found *found)
         }
         kprof_human_put(&human, &line);
     }
+    put_buffer(emitter, lines, &line);
     if (finding->gain_formula)
-        kprof_strbuf_printf(&formula, "Estimate: %s", finding->gain_formula);
+        PUT_FORMAT(emitter, lines, "Estimate: %s", finding->gain_formula);
     if (finding->gain_source)
-        kprof_strbuf_printf(&source, "Estimate from: %s", finding->gain_source);
-    put_paragraph(emitter, &line);
-    put_paragraph(emitter, &formula);
-    put_paragraph(emitter, &source);
+        PUT_FORMAT(emitter, lines, "Estimate from: %s", finding->gain_source);
 }
 
 /* "Uncoalesced access: up to 12.50 % of the time (high confidence)" */
@@ -797,6 +789,7 @@ static void text_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     text_emitter *text = of(emitter);
     const kprof_finding *finding = found->finding;
+    const text_block paragraph = {STYLE_PLAIN, 6, width_of(emitter), true};
     kprof_strbuf heading = KPROF_STRBUF_INIT, message = KPROF_STRBUF_INIT, advice = KPROF_STRBUF_INIT;
     kprof_strbuf where = KPROF_STRBUF_INIT;
     text->is_idle = false; /* the section has more than a line */
@@ -807,9 +800,9 @@ static void text_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_found_text(found, finding->message, emitter->options->base_units, &message);
     kprof_found_text(found, finding->advice, emitter->options->base_units, &advice);
     kprof_found_where(found, &where);
-    put_paragraph(emitter, &message);
-    put_paragraph(emitter, &advice);
-    put_paragraph(emitter, &where);
+    put_buffer(emitter, paragraph, &message);
+    put_buffer(emitter, paragraph, &advice);
+    put_buffer(emitter, paragraph, &where);
     if (emitter->options->details_help)
         show_evidence(emitter, found);
     text->follows_idle = false;
