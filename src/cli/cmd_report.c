@@ -160,12 +160,11 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
 
 static kprof_status check(const kprof_options *options)
 {
-    const char *of_two =
-        options->fail_on.count > 0                                                     ? "fail-on"
-        : options->anyway                                                              ? "anyway"
-        : kprof_option_is_given(options, offsetof(kprof_options, time_tolerance_pct))  ? "time-tolerance"
-        : kprof_option_is_given(options, offsetof(kprof_options, bytes_tolerance_pct)) ? "bytes-tolerance"
-                                                                                       : NULL;
+    const char *of_two = options->fail_on.count > 0                     ? "fail-on"
+                         : options->anyway                              ? "anyway"
+                         : KPROF_IS_GIVEN(options, time_tolerance_pct)  ? "time-tolerance"
+                         : KPROF_IS_GIVEN(options, bytes_tolerance_pct) ? "bytes-tolerance"
+                                                                        : NULL;
     if (of_two)
         return kprof_fail(KPROF_USAGE, "--%s is about two reports; give --baseline too", of_two);
     if (options->export_path && options->filters.count > 0)

@@ -79,6 +79,7 @@ typedef struct kprof_options {
 extern const kprof_option_row kprof_option_rows[KPROF_OPTION_ROWS];
 /* Was an option with this field, an offset within kprof_options, on the command line? */
 bool kprof_option_is_given(const kprof_options *options, size_t field);
+#define KPROF_IS_GIVEN(options, field) kprof_option_is_given((options), offsetof(kprof_options, field))
 /* The word of an option of choices that stands for a value; NULL: none does. */
 const char *kprof_option_word(const char *name, int value);
 /* Is the word after an option that needs an argument no argument, but the next option? */

@@ -189,9 +189,7 @@ unsigned kprof_results_width(const kprof_options *options, FILE *results)
     const uint64_t width = options->width || !columns ? options->width : strtoul(columns, NULL, 10);
     if (width > 0)
         return width < WIDTH_LEAST ? WIDTH_LEAST : width < WIDTH_MOST ? (unsigned)width : WIDTH_MOST;
-    if (ioctl(fileno(results), TIOCGWINSZ, &size) == 0)
-        return size.ws_col;
-    return 0;
+    return ioctl(fileno(results), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results)

@@ -437,8 +437,7 @@ static const char *mode_of(const kprof_options *options)
     const unsigned command = options->command->mask;
     if (options->import_path || command & KPROF_IN(report))
         return "Import";
-    if (kprof_option_is_given(options, offsetof(kprof_options, query_mode)) ||
-        (options->alias && strcmp(options->alias->name, "query-metrics") == 0))
+    if (KPROF_IS_GIVEN(options, query_mode) || (options->alias && strcmp(options->alias->name, "query-metrics") == 0))
         return "Query";
     const bool plans = command & KPROF_IN(plan) || (options->alias && strcmp(options->alias->name, "plan") == 0);
     if ((options->alias && !plans) || command & KPROF_IN(list))

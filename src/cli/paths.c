@@ -146,9 +146,7 @@ char *kprof_preloaded_find(const char *injection, bool starts_unarmed)
     add_library(injection, "libkprof-exec.so", &paths);
     if (starts_unarmed)
         add_library(injection, "libkprof-guests.so", &paths);
-    if (paths.length)
-        return kprof_strbuf_take(&paths);
-    return NULL;
+    return paths.length > 0 ? kprof_strbuf_take(&paths) : NULL;
 }
 
 static kprof_status append_environment(const char *option, const char **at, kprof_strbuf *out)
@@ -277,13 +275,9 @@ static kprof_status expand_report(const char *option, const char *given, unsigne
 
 bool kprof_name_is_numbered(const char *pattern)
 {
-    for (; *pattern; pattern++) {
-        if (*pattern == '%' && *++pattern == 'i')
-            return true;
-        if (*pattern == '\0')
-            return false;
-    }
-    return false;
+    while ((pattern = strchr(pattern, '%')) && pattern[1] != 'i' && pattern[1])
+        pattern += 2; /* "%%i" has none */
+    return pattern && pattern[1] == 'i';
 }
 
 /* Several runs may look for a free number at once: the one that creates the file has it. */

@@ -50,8 +50,7 @@ static kprof_status settle_alias(kprof_options *options)
 {
     const kprof_option_row *alias = options->alias;
     const bool is_run = options->command == kprof_commands;
-    if (!alias && is_run && !options->application &&
-        kprof_option_is_given(options, offsetof(kprof_options, query_mode))) {
+    if (!alias && is_run && !options->application && KPROF_IS_GIVEN(options, query_mode)) {
         options->command = kprof_command_find("list"); /* the mode implies --query-metrics */
         options->argument = "metrics";
     }
@@ -348,7 +347,7 @@ static void tell_missing(const kprof_strlist *paths, const char *option, bool ar
 static kprof_status settle_source(kprof_options *options)
 {
     enum { HOTTEST = 10 };
-    const bool has_top = kprof_option_is_given(options, offsetof(kprof_options, top));
+    const bool has_top = KPROF_IS_GIVEN(options, top);
     const bool is_source = options->page == KPROF_PAGE_SOURCE;
     tell_missing(&options->source_folders, "source-folders", true);
     tell_missing(&options->resolve_source_files, "resolve-source-file", false);
@@ -363,8 +362,7 @@ static kprof_status settle_source(kprof_options *options)
         options->all_rows = true;
     else if (!has_top && !options->all_rows)
         options->top = HOTTEST;
-    if (options->format == KPROF_FORMAT_CSV_NCU &&
-        !kprof_option_is_given(options, offsetof(kprof_options, source_view)))
+    if (options->format == KPROF_FORMAT_CSV_NCU && !KPROF_IS_GIVEN(options, source_view))
         options->source_view = KPROF_VIEW_SASS; /* as ncu prints */
     return KPROF_OK;
 }
@@ -374,8 +372,8 @@ static void choose_page_of_rows(kprof_options *options)
 {
     const bool has_kernels = options->top || options->group_by != KPROF_UNSET || options->sort != KPROF_UNSET;
     const bool has_code =
-        options->sort >= KPROF_SORT_SAMPLES || (options->sort == KPROF_UNSET && options->group_by == KPROF_UNSET &&
-                                                kprof_option_is_given(options, offsetof(kprof_options, source_view)));
+        options->sort >= KPROF_SORT_SAMPLES ||
+        (options->sort == KPROF_UNSET && options->group_by == KPROF_UNSET && KPROF_IS_GIVEN(options, source_view));
     if (prints_pages(options) && has_kernels && options->page == KPROF_UNSET && !options->census && !options->html_path)
         options->page = has_code ? KPROF_PAGE_SOURCE : KPROF_PAGE_SUMMARY;
 }
@@ -645,7 +643,7 @@ static kprof_status settle_trace(kprof_options *options)
                           "are steps, or take those of cudaProfilerStart, with --profile-from-start off",
                           options->filter.schedule);
     const bool is_timed = options->delay_s + options->duration_s > 0;
-    if (is_timed && kprof_option_is_given(options, offsetof(kprof_options, starts_unarmed)))
+    if (is_timed && KPROF_IS_GIVEN(options, starts_unarmed))
         return kprof_fail(KPROF_USAGE, "--delay and --duration trace by the clock, and --armed no when kprof ctl says "
                                        "so: leave it or these out");
     if (is_timed)
@@ -675,7 +673,7 @@ kprof_status kprof_options_settle(kprof_options *options)
                         "many there are of these"
                       : "--launch-count or --schedule, and with --filter-mode per-gpu --devices");
     options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
-    if (options->call_stack && !kprof_option_is_given(options, offsetof(kprof_options, call_stack_type)))
+    if (options->call_stack && !KPROF_IS_GIVEN(options, call_stack_type))
         options->call_stack_type = KPROF_CALL_STACK_BOTH;
     if (options->filter.python_include.count + options->filter.python_exclude.count > 0)
         options->call_stack_type |= KPROF_CALL_STACK_PYTHON;
@@ -687,7 +685,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     workload->cache_control = (kprof_cache_control)options->cache_control;
     const bool repeats =
         options->replay_choice == KPROF_REPLAY_ONLY || options->replay_choice == KPROF_REPLAY_APPLICATION;
-    if (kprof_option_is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
+    if (KPROF_IS_GIVEN(options, multiplex_samples) && repeats)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
     settle_section_folders(options);

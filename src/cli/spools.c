@@ -203,8 +203,8 @@ static void note_message(kprof_spools *spools, spool *from, const kprof_message_
         spools->told = message->status;
     if (spools->is_silent || kprof_strlist_contains(&spools->messages, message->text))
         return;
-    if (spools->messages.count < MAX_MESSAGES && !kprof_strlist_add(&spools->messages, message->text))
-        return;
+    if (spools->messages.count < MAX_MESSAGES)
+        kprof_strlist_add(&spools->messages, message->text);
     kprof_log(message->level, "%s", message->text);
 }
 
