@@ -325,6 +325,10 @@ def faults_of_libraries(source, kprof):
 
 
 def faults_of_fourth(source, kprof):
+    for brief in map(json.loads, print_report(source, kprof, "--brief", "--json", recorded=FOURTH).splitlines()):
+        names = [stall["name"] for stall in brief["stalls"]]
+        if len(set(names)) < len(names):
+            yield f"the brief of {brief['function']} names a stall twice: {names}"
     launches = read_launches(source, kprof, recorded=FOURTH)
     yield from faults_of_places(launches, FOURTH_PLACES)
     yield from (f"{launches[kernel]['verdict']['finding']['id']} is worth most of {kernel}, not {best}"

@@ -228,8 +228,9 @@ static void take_stalls(brief *out)
     }
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
+        const bool applies = !option->when || kprof_expr_compute(option->when, found->values) > 0;
         const double value = option->value ? kprof_expr_compute(option->value, found->values) : NAN;
-        if (value > 0 && largest > 0)
+        if (applies && value > 0 && largest > 0)
             insert_stall(out, option->name, share * value / largest);
     }
 }
