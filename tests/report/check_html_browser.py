@@ -56,6 +56,18 @@ def chosen():
     return some(IN_TURN, 2)
 
 
+# Words of rows' headings that take more than one line.
+BROKEN_WORDS = r"""[...document.querySelectorAll('details[open] tbody th')].flatMap(cell => {
+    const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode();
+    return [...text.textContent.matchAll(/\S+/g)].filter(word => {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    }).map(word => word[0]);
+})"""
+
+
 class Pages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -1038,6 +1050,10 @@ class Pages(unittest.TestCase):
         text = self.evaluate("document.querySelector('main').innerText")
         self.assertIn("Verdicts", text)
         self.assertNotIn("Conditions", text)  # none was asked for
+        self.open("alone", width=400)
+        self.assertEqual(self.evaluate(BROKEN_WORDS), [])
+        right = "document.querySelector('details[open] tbody td:last-child').getBoundingClientRect().right"
+        self.assertLessEqual(self.evaluate(right), 400)
         self.open("diff", width=400)
         table = "[...document.querySelectorAll('table')].find(t => t.caption?.textContent === 'Verdicts')"
         cells = self.evaluate(f"[...{table}.tBodies[0].rows[0].cells].map(c => [c.dataset.label, c.innerText, "
