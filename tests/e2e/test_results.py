@@ -2392,7 +2392,7 @@ class Lists(Case):
         self.assert_listed(["--list-metrics", "--chips", "ga100", "--section", "LaunchStats"], "launch__grid_size")
         self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
         self.assert_listed(["--list-sections", "--verbose"], "How close the kernel comes", "Branch Efficiency",
-                           "derived__branch_efficiency.pct", "n/a where the kernel took no branch")
+                           "derived__branch_efficiency.pct", "n/a where no branch was counted")
         self.assertNotIn("How close", self.kprof("--list-sections").out)
         listed = csv.DictReader(io.StringIO(self.kprof("list", "tables", "--csv").out))
         tables = {row["table"]: (row["title"], row["old_name"]) for row in listed}
