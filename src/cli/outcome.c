@@ -3,9 +3,11 @@
 #include "cli/commands.h"
 #include "core/clean.h"
 #include "core/log.h"
+#include "core/names.h"
 #include "core/regex.h"
 #include "core/strbuf.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -284,32 +286,62 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
                   filter->step);
 }
 
-/* List the kernels that were seen. `why` tells why none of their launches is shown. */
-static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *why)
+/* Launches of kernels of one name, as it is compared. */
+typedef struct seen_name {
+    const char *name;
+    uint64_t launches; /* 0: the report does not count them */
+    bool is_range;
+} seen_name;
+
+KPROF_BY_BOTH(by_launches, seen_name, KPROF_COMPARE(b->launches, a->launches), strcmp(a->name, b->name))
+
+/* Add up kernels that the option calls the same, as instances of a template; return how many are left. */
+static size_t join_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, seen_name *out)
 {
+    const bool of_ranges = kprof_replay_is_of_ranges(options->replay_choice); /* which are listed as kernels are */
+    size_t joined = 0;
+    kprof_names numbers = {0};
+    for (size_t i = 0; i < count; i++) {
+        const char *name = compared_name(options, &kernels[i]);
+        const size_t found = kprof_names_find(&numbers, name), at = found == KPROF_NAMES_NONE ? joined++ : found;
+        if (found == KPROF_NAMES_NONE) {
+            kprof_names_add(&numbers, name, at);
+            out[at] = (seen_name){.name = name, .is_range = of_ranges && !kernels[i].has_code};
+        }
+        out[at].launches += kernels[i].launches;
+    }
+    kprof_names_free(&numbers);
+    qsort(out, joined, sizeof *out, by_launches);
+    return joined;
+}
+
+/* List the kernels that were seen. `why` tells why none of their launches is shown. */
+static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t kernel_count,
+                      const char *why)
+{
+    KPROF_AUTO_FREE seen_name *seen = kprof_calloc(kernel_count + 1, sizeof *seen);
+    const size_t count = join_seen(options, kernels, kernel_count, seen);
     kprof_log(KPROF_LOG_ERROR, "%s; %s launched:", why,
               options->census ? "all runs of the application" : "the application");
-    const bool of_ranges = kprof_replay_is_of_ranges(options->replay_choice); /* which are listed as kernels are */
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
-        const char *name = compared_name(options, &kernels[i]);
-        if (kernels[i].launches > 0)
-            kprof_log(KPROF_LOG_ERROR, "  %lu x %s%s", kernels[i].launches,
-                      of_ranges && !kernels[i].has_code ? "the range " : "", name);
-        else /* the report does not count them */
-            kprof_log(KPROF_LOG_ERROR, "  %s", name);
+        if (seen[i].launches > 0)
+            kprof_log(KPROF_LOG_ERROR, "  %lu x %s%s", seen[i].launches, seen[i].is_range ? "the range " : "",
+                      seen[i].name);
+        else
+            kprof_log(KPROF_LOG_ERROR, "  %s", seen[i].name);
     }
     if (count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
     const char *asked = options->filter.kernel;
-    KPROF_AUTO_FREE const char **names = kprof_calloc(count ? count : 1, sizeof *names);
+    KPROF_AUTO_FREE const char **names = kprof_calloc(count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++)
-        names[i] = compared_name(options, &kernels[i]);
+        names[i] = seen[i].name;
     const bool is_pattern = asked && suggest_pattern(options, names, count);
     const char *nearest = asked && !is_pattern ? kprof_nearest(asked, names, count) : NULL;
     if (nearest && strcmp(nearest, asked) != 0)
         kprof_log(KPROF_LOG_ERROR, "did you mean -k %s?", nearest);
     if (!is_pattern)
-        suggest_name_base(options, kernels, count);
+        suggest_name_base(options, kernels, kernel_count);
 }
 
 /* A trace and a census have no launch that was measured. */

@@ -155,6 +155,15 @@ class Words(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
+    def test_kernels_that_were_seen_have_a_row_for_each_name(self):
+        """Instances of a template have one name, by which --kernel-name takes them all."""
+        report = SOURCE / "tests/report/findings/libraries-h200.kprof"
+        done = subprocess.run([KPROF, "report", report, "-k", "nosuch"], capture_output=True, text=True, check=False)
+        rows = re.findall(r"^kprof: error: +(\d+) x (.*)$", done.stderr, re.MULTILINE)
+        self.assertEqual(len({name for _, name in rows}), len(rows))
+        self.assertEqual([int(count) for count, _ in rows], sorted((int(count) for count, _ in rows), reverse=True))
+        self.assertIn(("5", "setup_floats"), rows)
+
     def test_lists_keep_to_the_width(self):
         for what in ("sections", "findings", "aliases"):
             text = run("list", what, "--chips", "gh100", "--width", 100)
