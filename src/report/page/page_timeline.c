@@ -30,7 +30,7 @@ kprof_status kprof_page_timeline(const kprof_page_context *context)
     kprof_list_begin(page.emitter, "timelines", "Timelines", KPROF_LIST_GROUPS, false);
     kprof_status status = kprof_page_walk(context, show_launch, &page);
     page.emitter->ops->list_end(page.emitter);
-    if (status == KPROF_OK && !page.has_any)
+    if (status == KPROF_OK && !page.has_any && kprof_report_has_timelines(context->reports->file)) /* else it is told */
         status = kprof_fail(KPROF_NO_MATCH, "%s",
                             context->reports->model.is_shown
                                 ? "nothing of what is chosen was sampled over time; --page timeline without --metrics, "
