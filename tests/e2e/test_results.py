@@ -1848,7 +1848,7 @@ class Findings(Case):
         self.assertIn("\n    ! Warps wait: up to 33.03 % of the time (all that is left to the peak), high confidence\n",
                       page)
         # A cause goes before the symptom that is worth as much.
-        self.assertIn("\n  Worth most  Accesses are narrow: up to 33.03 % of the time (all that is left to the peak)\n"
+        self.assertIn("\n  Worth most  Accesses are narrow: up to 20.47 % of the time (all that is left to the peak)\n"
                       "  Look next   section Memory Workload Analysis Tables below\n", page)
         self.assertNotIn("Estimate: ", page)
         self.assertIn("Estimate: Without the stall, its share", self.kprof("report", SAMPLE, "--details-help").out)
