@@ -57,7 +57,8 @@ class Case(unittest.TestCase):
     def environment(self, extra, words=(METRIC,)):
         is_metric = METRIC in words and "--set" not in words and "--section" not in words
         environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": CACHE_OF_METRIC if is_metric else CACHE,
-                       "KPROF_SIM_VIOLATIONS": self.path("violations"), "KPROF_SIM_SLOWNESS": SLOWNESS, **extra}
+                       "KPROF_SIM_VIOLATIONS": self.path("violations"), "KPROF_SIM_SLOWNESS": SLOWNESS, "LC_ALL": "C",
+                       **extra}
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR",
                      "COLUMNS"):
             if name not in extra:

@@ -478,7 +478,7 @@ class Scripts(Case):
         self.assertRegex(self.run_ncu("-i", "a", "--print-summary", "per-kernel").out,
                          r"Invocations 2\n(.*\n)* +Duration +us( +1\.\d\d){3}\n")
         self.assertRegex(self.run_ncu("-i", "a", "--page", "raw", "--print-units", "base").out,
-                         r"(?m)^ +gpu__time_duration\.sum +ns +1,0\d\d\.50$")
+                         r"(?m)^ +gpu__time_duration\.sum +ns +10\d\d\.50$")
         own = self.kprof("report", "a.ncu-rep").out
         self.assertEqual(self.run_ncu("-i", "a", "--text-layout", "kprof").out, own)
         self.assertEqual(self.kprof("report", "a.ncu-rep", "--text-layout", "ncu").out, self.run_ncu("-i", "a").out)
@@ -573,6 +573,28 @@ class Scripts(Case):
         self.assertEqual([(row["Grid Size"], row["Invocations"], row["Minimum"], row["Average"]) for row in rows
                           if row["Metric Name"] == "Grid Size"],
                          [("(65536, 1, 1)", "2", "65536.00", "65536.00"), ("(3, 1, 1)", "1", "3.00", "3.00")])
+
+    def test_numbers_of_the_locale(self):
+        """ncu writes numbers as the user's locale does: a script that takes commas away, or one that does not, goes on
+        working. Where points part thousands, such numbers would be taken for others."""
+        folder = self.path("locales")
+        os.mkdir(folder)
+        for name in ("en_US", "de_DE"):
+            made = shutil.which("localedef") and subprocess.run(
+                ["localedef", "-i", name, "-f", "UTF-8", "--no-archive", f"{folder}/{name}.UTF-8"],
+                capture_output=True).returncode in (0, 1)
+            if not made or not os.path.exists(f"{folder}/{name}.UTF-8/LC_NUMERIC"):
+                self.skipTest("this machine has no locales to make")
+        self.run_ncu("--injection-path", INJECTION, "--metrics", f"{METRIC},launch__grid_size", "-o", "a", APP,
+                     f"launch={SCALE}")
+        for locale, grid_size in (("C", "65536"), ("de_DE.UTF-8", "65536"), ("en_US.UTF-8", "65,536"),
+                                  ("none", "65536")):
+            for words in ([], ["--csv"], ["--csv", "--page", "raw"]):
+                run = subprocess.run([self.ncu, "-i", "a", *words], cwd=self.dir, text=True, capture_output=True,
+                                     env=self.environment({"LOCPATH": folder, "LC_ALL": locale}), timeout=PATIENCE_S)
+                self.assertRegex(run.stdout, rf'[ "]{grid_size}["\n]', (locale, words))
+            own = self.kprof("report", "a.ncu-rep", "--csv", env={"LOCPATH": folder, "LC_ALL": locale})
+            self.assertNotIn("65,536", own.out)
 
     def test_each_launch_is_told(self):
         out = self.run_ncu("--injection-path", INJECTION, "--set", "default", "--csv", "--page", "raw", APP,

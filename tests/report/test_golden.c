@@ -350,6 +350,7 @@ static int remove_report(void **state)
 
 int main(void)
 {
+    setenv("LC_ALL", "C", 1); /* ncu's layouts follow it */
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         add_tests(&parts[i]);
     kprof_catalog *golden = fixture_findings_load(false, &golden_findings);

@@ -1,4 +1,4 @@
-/* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers as in the C locale. Metrics of
+/* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers as in its locale. Metrics of
  * sections stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain
  * CSV. */
 #include "core/nvtx.h"
@@ -169,24 +169,21 @@ static void keep_instances(ncu_emitter *ncu, const kprof_emit_metric *metric)
 {
     const kprof_emit_instances *instances = metric->instances;
     kprof_strbuf *out = &ncu->instances[metric->column];
-    const kprof_number_style style = {.decimals = 2, .fixed = ncu->csv.base.options->with_decimals, .plain = 1};
     for (size_t i = 0; i < instances->count; i++) {
         char number[KPROF_NUMBER_SIZE];
         kprof_strbuf_puts(out, i ? "; " : " (");
         if (ncu->csv.base.options->instances == KPROF_INSTANCES_DETAILS)
             kprof_strbuf_printf(out, "0x%lx: ", instances->addresses[i]);
-        kprof_number_grouped(number, instances->values[i], style);
+        kprof_ncu_number(number, instances->values[i], ncu->csv.base.options->with_decimals);
         kprof_strbuf_puts(out, number);
     }
     kprof_strbuf_puts(out, instances->count ? ")" : "");
 }
 
-/* ncu prints two decimals, of whole numbers only where it is `fixed`. */
 static void put_value(kprof_csv_line *row, double value, bool is_fixed)
 {
     char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
-    const kprof_number_style style = {.decimals = 2, .fixed = is_fixed, .plain = 1};
-    size_t length = kprof_number_grouped(quoted + 1, value, style);
+    size_t length = kprof_ncu_number(quoted + 1, value, is_fixed);
     quoted[length + 1] = '"';
     kprof_strbuf_append(&row->text, quoted, length + 2);
 }

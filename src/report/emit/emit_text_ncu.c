@@ -89,7 +89,7 @@ static double scale_of(const kprof_emitter *emitter, double value, const char *b
 static void add_number(ncu_text *text, double value, bool is_fixed)
 {
     char number[KPROF_NUMBER_SIZE];
-    kprof_number_grouped(number, value, (kprof_number_style){.decimals = 2, .fixed = is_fixed});
+    kprof_ncu_number(number, value, is_fixed);
     kprof_strlist_add(&text->cells, isnan(value) ? "n/a" : number);
 }
 

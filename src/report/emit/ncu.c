@@ -2,7 +2,10 @@
  * its CSV: operations in a cycle, bytes in a cycle, and the clocks by which to multiply both. */
 #include "report/emit/ncu.h"
 #include "core/nvtx.h"
+#include "report/model/number.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,6 +26,25 @@ char *kprof_ncu_section_name(const char *name)
     const char *found = strstr(name, roofline);
     const size_t length = found ? (size_t)(found - name) + strlen(roofline) : 0;
     return found ? kprof_strprintf("%.*s Chart%s", (int)length, name, name + length) : kprof_strdup(name);
+}
+
+static bool locale_has_commas(void)
+{
+    const locale_t locale = newlocale(LC_NUMERIC_MASK, "", (locale_t)0);
+    if (!locale)
+        return false;
+    const bool has_commas =
+        strcmp(nl_langinfo_l(THOUSEP, locale), ",") == 0 && strcmp(nl_langinfo_l(RADIXCHAR, locale), ".") == 0;
+    freelocale(locale);
+    return has_commas;
+}
+
+size_t kprof_ncu_number(char *out, double value, bool is_fixed)
+{
+    static int groups = -1; /* asking for each number takes longer than writing it */
+    if (groups < 0)
+        groups = locale_has_commas();
+    return kprof_number_grouped(out, value, (kprof_number_style){.decimals = 2, .fixed = is_fixed, .plain = !groups});
 }
 
 /* "range/kernel"; NULL where no range was pushed. */

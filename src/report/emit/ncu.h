@@ -12,6 +12,10 @@ const char *kprof_ncu_base_unit(const kprof_emit_metric *metric);
 char *kprof_ncu_section_name(const char *name);
 /* The name of the launch's kernel, behind its innermost pushed range where the options ask for it. Caller frees. */
 char *kprof_ncu_kernel_name(const kprof_emitter *emitter, const kprof_model_launch *launch, const char *kernel);
+/* Write a number as ncu does: with two decimals, which whole ones have only if `is_fixed`, and with commas between
+ * thousands where the user's locale has them. Other locales' commas and points mislead: their numbers are as in the C
+ * locale. Writes at most KPROF_NUMBER_SIZE bytes and returns the length; NaN gives "". */
+size_t kprof_ncu_number(char *out, double value, bool is_fixed);
 /* OPT (with an estimate), INF (what limits the launch) or WRN. */
 const char *kprof_ncu_rule_type(const kprof_found *found);
 
