@@ -1,5 +1,6 @@
 /* Starts the application with the injection environment, forwards signals to it and waits for it. */
 #include "cli/launch.h"
+#include "cli/paths.h"
 #include "cli/program.h"
 #include "core/config.h"
 #include "core/files.h"
@@ -216,12 +217,17 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     _exit(write(error, &reason, sizeof reason) == sizeof reason ? 127 : 126);
 }
 
+/* Programs look for this variable, to leave out under ncu what it does not bear, such as another profiler. */
+#define NCU_ENV "NV_COMPUTE_PROFILER_PERFWORKS_DIR"
+
 static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", KPROF_TREES_ENV "=",
                                         "TEARDOWN_CUPTI=", NULL};
+    static const char *const ncu[] = {NCU_ENV "=", NULL};
     static const char *const nvtx[] = {"NVTX_INJECTION64_PATH=", NULL};
-    return kprof_begins_with_one(variable, names) || (spec->nvtx && kprof_begins_with_one(variable, nvtx));
+    return kprof_begins_with_one(variable, names) || (spec->nvtx && kprof_begins_with_one(variable, nvtx)) ||
+           (kprof_is_called_ncu() && kprof_begins_with_one(variable, ncu));
 }
 
 /* A variable whose list gets one more entry at its end: what the user has in it stays first. */
@@ -243,6 +249,10 @@ static void make_environment(const kprof_child_spec *spec, kprof_strlist *out)
             kprof_strlist_add(out, *variable);
     kprof_strlist_take(out, kprof_strprintf("CUDA_INJECTION64_PATH=%s", spec->injection_library));
     kprof_strlist_take(out, kprof_strprintf(KPROF_SESSION_ENV "=%s", spec->session_dir));
+    if (kprof_is_called_ncu()) {
+        const int folder = (int)(strrchr(spec->injection_library, '/') - spec->injection_library);
+        kprof_strlist_take(out, kprof_strprintf(NCU_ENV "=%.*s", folder, spec->injection_library));
+    }
     if (spec->trees)
         kprof_strlist_take(out, kprof_strprintf(KPROF_TREES_ENV "=%s", spec->trees));
     if (spec->nvtx)

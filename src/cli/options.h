@@ -66,6 +66,7 @@ typedef struct kprof_options {
     uint64_t most_launches; /* that --launch-count allows in all; 0: that is not known */
 
     char *kernel_regex, *kernel_regex_exclude; /* of ncu: they become filter.kernel */
+    char *restored;                            /* of ncu: --section-folder-restore */
     char *kernel_made;                         /* owned: filter.kernel, where it is none of the words */
     kprof_pool made_words;                     /* owned: words that stand in files, names that were expanded */
     char *capture_range, *capture_range_end, *nvtx_capture; /* of nsys: they become the filter's, ... */

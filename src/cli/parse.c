@@ -124,6 +124,8 @@ static kprof_status fail_unknown(const kprof_command *command, const char *name)
     const char *nearest = kprof_nearest_spelling(name, (const char *const *)names.items, names.count);
     if (!nearest)
         nearest = kprof_ncu_option_spelled_like(name);
+    const size_t longer = KPROF_FIND(i, names.count, !nearest && kprof_begins_with(names.items[i], name));
+    nearest = longer < names.count ? names.items[longer] : nearest;
     return nearest ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest)
                    : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof %s%s--help lists the options", name,
                                 command->name, *command->name ? " " : "");
@@ -215,7 +217,7 @@ static kprof_status follow_other(cursor *at, const kprof_other_option *option, c
         add_idle(at, option, value);
         return KPROF_OK;
     case KPROF_EFFECT_KEPT:
-        *(char **)((char *)at->options + option->field) = value;
+        *(char **)((char *)at->options + option->field) = value ? value : *at->word;
         return KPROF_OK;
     case KPROF_EFFECT_MEANS:
         return take_meant(at, option->text);

@@ -169,20 +169,27 @@ static kprof_status append_environment(const char *option, const char **at, kpro
     return status;
 }
 
+/* nsys has %n for what ncu calls %i. */
+static bool is_number(char letter)
+{
+    return letter == 'i' || letter == 'n';
+}
+
 /* Expand the placeholder after a '%' and move past it. */
 static kprof_status expand_one(const char *option, const char **at, unsigned number, kprof_strbuf *out)
 {
     char letter = **at, host[256] = "";
     *at += letter != '\0';
+    if (is_number(letter)) {
+        kprof_strbuf_printf(out, "%u", number);
+        return KPROF_OK;
+    }
     switch (letter) {
     case 'h':
         kprof_strbuf_puts(out, gethostname(host, sizeof host - 1) == 0 ? host : "localhost");
         return KPROF_OK;
     case 'p':
         kprof_strbuf_printf(out, "%ld", (long)getpid());
-        return KPROF_OK;
-    case 'i':
-        kprof_strbuf_printf(out, "%u", number);
         return KPROF_OK;
     case '%':
         kprof_strbuf_puts(out, "%");
@@ -275,9 +282,9 @@ static kprof_status expand_report(const char *option, const char *given, unsigne
 
 bool kprof_name_is_numbered(const char *pattern)
 {
-    while ((pattern = strchr(pattern, '%')) && pattern[1] != 'i' && pattern[1])
+    while ((pattern = strchr(pattern, '%')) && !is_number(pattern[1]) && pattern[1])
         pattern += 2; /* "%%i" has none */
-    return pattern && pattern[1] == 'i';
+    return pattern && pattern[1];
 }
 
 /* Several runs may look for a free number at once: the one that creates the file has it. */

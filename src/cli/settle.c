@@ -54,6 +54,10 @@ static kprof_status settle_alias(kprof_options *options)
         options->command = kprof_command_find("list"); /* the mode implies --query-metrics */
         options->argument = "metrics";
     }
+    if (!alias && is_run && !options->application && options->restored) {
+        options->command = kprof_command_find("list"); /* they are as they were installed */
+        options->argument = "sections";
+    }
     if (!alias)
         return KPROF_OK;
     const char *word;

@@ -191,6 +191,10 @@ static kprof_status parse(const char *text, expression *e)
         if (status != KPROF_OK)
             return status;
     }
+    if (find(body, '@') != body.end && strncmp(e->option, "--nvtx", strlen("--nvtx")) != 0)
+        return fail(e, text,
+                    "more than one @; kprof knows the module of a native function and the file of one of "
+                    "Python: write libnet.so@step or train.py@step");
     if (find(body, '@') != body.end)
         return fail(e, text, "more than one @; an expression is about one domain, and an @ in a name is written \\@");
     if (kprof_begins_with(body.begin, "regex:"))

@@ -1102,7 +1102,7 @@ TEST(options_of_nsys)
 
 TEST(options_of_nvprof)
 {
-    assert_int_equal(parse("--analysis-metrics --profile-child-processes --export-profile x app"), KPROF_OK);
+    assert_int_equal(parse("--analysis-metrics --profile-child-processes --output-profile x app"), KPROF_OK);
     assert_int_equal(captured.count, 0);
     assert_string_equal(options.selection.sets.items[0], "full");
     assert_string_equal(options.export_path, "x");
@@ -1118,6 +1118,9 @@ TEST(options_of_nvprof)
     assert_refused("--kernels foo app",
                    "--kernels foo: this option of nvprof is not supported; use --kernel-name NAME");
     assert_refused("--events warps_launched app", "of nvprof is not supported; use --metrics");
+    assert_refused("-e warps_launched app", "of nvprof is not supported; use --metrics");
+    assert_refused("-m all app", "of nvprof is not supported; use --metrics");
+    assert_refused("-u ms app", "of nvprof is not supported; --print-units base prints ns");
     assert_refused("--timeout 5 app", "timeout SECONDS kprof ... ends the application");
     assert_refused("--unified-memory-profiling per-process-device app", "kprof trace --unified-memory ./app");
     assert_refused("--devices all app", "kprof measures the launches on all devices: leave the option out");

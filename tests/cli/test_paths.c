@@ -31,6 +31,7 @@ TEST(placeholders)
     assert_path("run.kprof", "run.kprof");
     assert_path("%h-%p", expected);
     assert_path("r%q{KPROF_TEST_RANK}-100%%", "r7-100%.kprof");
+    assert_path("100%%n", "100%n.kprof");
 }
 
 TEST(wrong_placeholders)
@@ -55,6 +56,7 @@ TEST(numbers_are_the_lowest_free)
     assert_path(pattern, expected); /* and it is taken by that */
     char second[64];
     snprintf(second, sizeof second, "%s/r2.kprof", dir);
+    snprintf(pattern, sizeof pattern, "%s/r%%n", dir); /* nsys calls it so */
     assert_path(pattern, second);
     unlink(expected);
     unlink(second);

@@ -501,4 +501,8 @@ TEST(faults_name_their_option)
         assert_non_null(strstr(log_seen.last, cases[i].told));
         assert_non_null(strstr(log_seen.last, "write \\,, and else give the option once for each name"));
     }
+    kprof_filter *filter;
+    const kprof_filter_spec of_ncu = {.native_include = {(char *[]){"net@net.cpp@step"}, 1, 1}};
+    assert_int_equal(kprof_filter_new(&of_ncu, &filter), KPROF_USAGE);
+    assert_non_null(strstr(log_seen.last, "write libnet.so@step or train.py@step"));
 }

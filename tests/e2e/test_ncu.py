@@ -596,6 +596,23 @@ class Scripts(Case):
             own = self.kprof("report", "a.ncu-rep", "--csv", env={"LOCPATH": folder, "LC_ALL": locale})
             self.assertNotIn("65,536", own.out)
 
+    def test_programs_that_look_for_ncu(self):
+        """They leave out what ncu does not bear, such as a profiler of their own."""
+        name = "NV_COMPUTE_PROFILER_PERFWORKS_DIR"
+        for program, expected in ((self.ncu, os.path.dirname(INJECTION)), (KPROF, "unset")):
+            run = subprocess.run([program, "--injection-path", INJECTION, "--metrics", METRIC, "/bin/sh", "-c",
+                                  f"echo found ${{{name}-unset}}"], env=self.environment({}), cwd=self.dir, text=True,
+                                 capture_output=True, timeout=PATIENCE_S)
+            self.assertIn(f"found {expected}\n", run.stdout)
+
+    def test_sections_are_restored(self):
+        """ncu does this alone, too, and scripts do it before they profile."""
+        run = self.run_ncu("--section-folder-restore")
+        self.assertIn("SpeedOfLight", run.out)
+        run = self.run_ncu("--section-folder-restore", "--injection-path", INJECTION, "--metrics", METRIC, APP,
+                           f"launch={SCALE}")
+        self.assertIn(METRIC, run.out)
+
     def test_each_launch_is_told(self):
         out = self.run_ncu("--injection-path", INJECTION, "--set", "default", "--csv", "--page", "raw", APP,
                            f"launch={SCALE}", f"launch={VECTOR_ADD}*2").out
@@ -661,7 +678,7 @@ class Lines(Case):
         for line, outcome, beginnings in some(read_lines("command_lines.txt"), 70):
             words = shlex.split(line)
             own = [] if "--import" in words else ["--injection-path", INJECTION]
-            run = self.kprof(*own, *words)
+            run = self.kprof(*own, *words, env={"OMPI_COMM_WORLD_RANK": "0"})
             with self.subTest(line):
                 told = [text.removeprefix("kprof: ") for text in run.err.splitlines()]
                 # /bin/true uses no GPU, which is told once it has run.

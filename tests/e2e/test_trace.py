@@ -39,7 +39,7 @@ class Nsys(Tracing):
         for line, outcome, beginnings in read_lines("nsys_lines.txt"):
             command, *words = shlex.split(line)
             own = ["--injection-path", INJECTION] if command == "trace" else []
-            run = self.kprof(command, *own, *words)
+            run = self.kprof(command, *own, *words, env={"SLURM_PROCID": "0"})
             with self.subTest(line):
                 told = [text.removeprefix("kprof: ") for text in run.err.splitlines()]
                 has_run = any("the application did not initialise CUDA" in text for text in told)
