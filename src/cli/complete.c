@@ -223,7 +223,8 @@ static void ask_for_files(const answers *to, const char *described)
 static kprof_status offer_values(const answers *to, const kprof_option_row *row)
 {
     answers item = *to;
-    const char *comma = row->type == KPROF_OPTION_LIST ? strrchr(to->typed + to->kept, ',') : NULL;
+    const bool is_list = row->type == KPROF_OPTION_LIST || (row->type == KPROF_OPTION_CHOICE && row->value);
+    const char *comma = is_list ? strrchr(to->typed + to->kept, ',') : NULL;
     if (comma)
         item.kept = (int)(comma + 1 - to->typed);
     for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++)

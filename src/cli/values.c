@@ -177,6 +177,25 @@ static kprof_status store_ordinals(const kprof_option_row *row, const char *text
     return status;
 }
 
+/* Add the values of a list of choices to those that were given before. */
+static kprof_status store_bits(const kprof_option_row *row, const char *text, kprof_options *options)
+{
+    int *field = (int *)((char *)options + row->field);
+    bool is_given = options->given[row - kprof_option_rows];
+    KPROF_AUTO(kprof_strlist) words = KPROF_STRLIST_INIT;
+    kprof_value_list(text, &words);
+    for (size_t i = 0; i < words.count; i++) {
+        int value = 0;
+        if (!find_choice(row, words.items[i], &value))
+            return refuse_value(row, words.items[i]);
+        if (is_given && (value == 0) != (*field == 0))
+            return kprof_fail(KPROF_USAGE, "--%s: %s excludes the others", row->name, kprof_option_word(row->name, 0));
+        *field |= value;
+        is_given = true;
+    }
+    return words.count > 0 ? KPROF_OK : refuse_value(row, text);
+}
+
 /* The name of the option whose row had set the same field before. */
 static const char *given_for_field(const kprof_options *options, const kprof_option_row *row)
 {
@@ -196,18 +215,14 @@ static kprof_status fail_both(const char *other, const kprof_option_row *row)
 kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_options *options)
 {
     void *field = (char *)options + row->field;
-    int choice, before;
+    int choice;
     switch (row->type) {
     case KPROF_OPTION_CHOICE:
         if (given_for_field(options, row))
             return fail_both(given_for_field(options, row), row);
-        before = *(const int *)field;
-        if (!find_choice(row, text, field))
-            return refuse_value(row, text);
-        if (row->value && before > 0 && *(int *)field == 0)
-            return kprof_fail(KPROF_USAGE, "--%s %s excludes the others", row->name, text);
-        *(int *)field |= row->value ? before : 0;
-        return KPROF_OK;
+        if (row->value)
+            return store_bits(row, text, options);
+        return find_choice(row, text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_LIST:
     case KPROF_OPTION_PATHS:
         return store_list(row, text, field);

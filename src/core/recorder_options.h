@@ -25,9 +25,8 @@ OPTION(CLI, FLAG, call_stack, "call-stack", RUNNING | TRACE,
        "--call-stack-type both")
 OPTION(RECORDER, CHOICE, call_stack_type, "call-stack-type", RUNNING | TRACE,
        "keep the call stacks of launches, or of calls, of these frames (none)",
-       .argument = "native|python|native,python|python,native|both|none",
-       .choices = KPROF_CHOICES({"none", 0}, {"native", 1}, {"python", 2}, {"native,python", 3},
-                                {"python,native", 3}, {"both", 3}),
+       .argument = "native|python|both|none[,...]",
+       .choices = KPROF_CHOICES({"none", 0}, {"native", 1}, {"python", 2}, {"both", 3}),
        .value = 1)
 OPTION(FILTER, PATHS, python_include, "python-include", RUNNING,
        "only launches that these functions of Python make, or functions that they call: \"forward\", "

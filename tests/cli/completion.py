@@ -85,6 +85,7 @@ class Completion:
     def test_values(self):
         self.assert_offered("--page ra", "raw", never=["details"])
         self.assert_offered("--set basic,defau", "basic,default")
+        self.assert_offered("--call-stack-type native,py", "native,python")
         self.assert_offered("--section SpeedOf", "SpeedOfLight")
         self.assert_offered("report run.kprof --rule WarpSt", "WarpStall")
         self.assert_offered("stats run.kprof --report gpu_busy,cuda_gpu_kern_s", "gpu_busy,cuda_gpu_kern_sum",

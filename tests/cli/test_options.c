@@ -695,6 +695,25 @@ TEST(misspelt_choices_find_their_word)
     assert_command("-v", "version", NULL);
 }
 
+TEST(kinds_of_call_stacks_add_up)
+{
+    static const char *const lines[] = {"--call-stack-type native --call-stack-type python app",
+                                        "--call-stack-type Python, --call-stack-type=native,native app",
+                                        "--call-stack-type both app", "--call-stack-type python,both app"};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        assert_int_equal(parse(lines[i]), KPROF_OK);
+        assert_int_equal(options.call_stack_type, KPROF_CALL_STACK_BOTH);
+    }
+    assert_int_equal(parse("--call-stack-type none,none app"), KPROF_OK);
+    assert_int_equal(options.call_stack_type, 0);
+    assert_refused("--call-stack-type native --call-stack-type none app", "none excludes the others");
+    assert_refused("--call-stack-type none --call-stack-type native app", "none excludes the others");
+    assert_refused("--call-stack-type none,native app", "none excludes the others");
+    assert_refused("--call-stack-type native,pyton app", "\"pyton\" is not valid");
+    assert_non_null(strstr(captured.last, "did you mean python?"));
+    assert_refused("--call-stack-type , app", "\",\" is not valid");
+}
+
 /* Which of two values counts is anybody's guess. */
 TEST(options_of_one_value_take_one)
 {
@@ -702,9 +721,6 @@ TEST(options_of_one_value_take_one)
     assert_refused("report r.kprof --kernel-name-base mangled -k add,scale", "\"regex:^(add|scale)$\"");
     assert_int_equal(parse("--kernel-name-base demangled -k f(int,int) app"), KPROF_OK);
     assert_int_equal(parse("-k regex:a{1,2} app"), KPROF_OK);
-    assert_int_equal(parse("--call-stack-type native --call-stack-type none app"), KPROF_USAGE);
-    assert_int_equal(parse("--call-stack-type native --call-stack-type python app"), KPROF_OK);
-    assert_int_equal(options.call_stack_type, KPROF_CALL_STACK_BOTH);
     assert_refused("-k add -k scale app", "--kernel-name is given as \"add\" and as \"scale\"; give it once");
     assert_refused("-c 1 --launch-count=2 app", "--launch-count is given as \"1\" and as \"2\"; give it once");
     assert_refused("--page raw --page details app", "--page is given as");
