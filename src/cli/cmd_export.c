@@ -305,6 +305,8 @@ int kprof_cmd_export(const kprof_options *options)
         KPROF_THEN(status, kprof_trace_tell_missing(report, options->export_format == KPROF_EXPORT_TIMELINE
                                                                 ? KPROF_TRACE_PAGE
                                                                 : KPROF_TRACE_EXPORT));
+    else
+        KPROF_THEN(status, kprof_report_tell_cut_short(report));
     (void)!kprof_report_close(report);
     return kprof_status_exit_code(status);
 }

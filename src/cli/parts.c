@@ -143,6 +143,12 @@ kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, u
     return status;
 }
 
+/* It has followed and lives: the part has all that it did. */
+static void take_whole(void *report, const kprof_spools_process *process)
+{
+    kprof_report_set_whole(report, process->pid);
+}
+
 /* Progress goes nowhere: the messages of the processes were shown before. */
 static kprof_status store(const kprof_parts *parts, const kprof_part *part, kprof_report *report)
 {
@@ -150,6 +156,7 @@ static kprof_status store(const kprof_parts *parts, const kprof_part *part, kpro
     kprof_spools *spools = kprof_spools_new(parts->run.session, report, &progress);
     kprof_spools_choose(spools, &(kprof_spools_choice){part->plan, part->first_turn, part->pids});
     kprof_status status = kprof_spools_poll(spools);
+    kprof_spools_visit(spools, take_whole, report);
     kprof_spools_free(spools);
     const kprof_code_options code = kprof_code_options_of(parts->run.options, parts->run.session);
     return KPROF_THEN(status, kprof_report_read_code(report, &code));

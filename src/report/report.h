@@ -79,6 +79,8 @@ kprof_status kprof_report_commit(kprof_report *report) KPROF_MUST_CHECK;
 
 /* How a process ended, once known: exit status as wait(2) has it. */
 kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status) KPROF_MUST_CHECK;
+/* The report has all that the process did in its time. */
+void kprof_report_set_whole(kprof_report *report, int64_t pid);
 
 /* Open an existing report for reading. BAD_REPORT with a message for a missing, truncated, foreign or newer file. */
 kprof_status kprof_report_open(const char *path, kprof_report **out) KPROF_MUST_CHECK;
@@ -112,6 +114,8 @@ typedef struct kprof_report_counts {
     bool has_instructions; /* of some launches, measured themselves or not, instructions were counted or sampled */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
+/* Warn if processes were cut short, in a run that has ended. */
+kprof_status kprof_report_tell_cut_short(kprof_report *report) KPROF_MUST_CHECK;
 
 /* The kernels of the census that have most of the GPU's time: `most` at most (0: all) of those the filter takes. */
 typedef struct kprof_census_choice {

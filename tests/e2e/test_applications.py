@@ -196,6 +196,15 @@ class Behaviour(Case):
         self.assert_run(run, 4)
         self.assertEqual(self.launches(), ["vectorAdd", "scale"])
         self.assertNotIn("orderly", run.err)
+        run = self.kprof("report", "run", "--page", "session")
+        self.assert_run(run, 0)
+        self.assertNotIn("cut short", run.out + run.err)
+        self.assertIn("yes, until it called exec", run.out)
+        os.link(self.path("run.kprof"), self.path("other.kprof"))
+        self.collect([], [f"launch={SCALE}"])
+        run = self.kprof("merge", "run", "other", "-o", "two")
+        self.assert_run(run, 0)
+        self.assertNotIn("cut short", run.err)
 
     def test_exec_keeps_what_is_open(self):
         """Each process of the chain replaces itself with a batch open."""

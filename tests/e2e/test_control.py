@@ -209,6 +209,12 @@ class Control(Case):
         self.assertEqual(self.launches("part.kprof"), ["scale"] * 3)
         self.assertEqual(self.query("part.kprof", "SELECT launches FROM seen"), [(3,)])
         self.assertEqual(self.launches(), ["scale"] * 3 + ["vectorAdd"] * 2)
+        self.assertEqual(self.kprof("report", "part").err, "") # it has all of its time
+
+    def test_part_of_a_process_that_dies(self):
+        run = self.collect([], [f"run={CTL} start -o part", f"launch={SCALE}", "settle", "raise=9"])
+        self.assert_run(run, 137)
+        self.assertIn("processes cut short: 1", self.kprof("report", "part").err)
 
     def test_parts_of_other_sets(self):
         other = "--metrics sm__cycles_active.avg"

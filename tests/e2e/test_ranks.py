@@ -59,6 +59,13 @@ class Ranks(Case):
         run = self.kprof("report", "run_2.kprof")
         self.assert_run(run, 106)
         self.assertEqual(run.err, "kprof: error: the report is empty: no process of its run has called CUDA\n")
+        self.assertEqual(self.profile(["-o", "run_4"], [f"launch={SCALE}", "settle", "raise=9"]).code, 137)
+        told = "warning: run_4.kprof: processes cut short: 1; what they did last is missing"
+        for command in ("report", "report -c 1", "report -o part -f", "diff run_0", "export --to long -o x -f"):
+            run = self.kprof(*command.split(), "run_4")
+            self.assert_run(run, 0)
+            self.assertEqual(run.err.count(told), 1, run.err)
+            self.assertNotIn("run_0", run.err)
         self.assertEqual(self.profile(["-o", "run_3", "-k", "other"], [f"launch={SCALE}"]).code, 106)
         run = self.kprof("report", "run_3.kprof")
         self.assert_run(run, 106)

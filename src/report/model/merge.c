@@ -370,16 +370,6 @@ static void attach(kprof_merge *merge, const char *path)
     kprof_store_ask(merge->into, "ATTACH ?1 AS source", "s", name);
 }
 
-/* A rank that died, or never came to CUDA, looks like one with little to do. */
-static void tell_what_lacks(const kprof_model *model, const char *path)
-{
-    const size_t cut_short = KPROF_SUM(i, model->process_count, !model->processes[i].ended);
-    if (cut_short > 0)
-        kprof_log(KPROF_LOG_WARNING, "%s: processes cut short: %zu; what they did last is missing", path, cut_short);
-    if (model->process_count == 0)
-        kprof_log(KPROF_LOG_WARNING, "%s: no process of its run has called CUDA", path);
-}
-
 kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name, const kprof_subset *subset)
 {
     kprof_report *from = NULL;
@@ -401,8 +391,10 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
             attach(merge, path);
             status = copy(merge, &model, from, name ? name : path);
             KPROF_THEN(status, kprof_store_exec(merge->into, "DETACH source"));
-            if (status == KPROF_OK && !subset && name)
-                tell_what_lacks(&model, path);
+            if (status == KPROF_OK && name) /* a rank that died looks like one with little to do */
+                kprof_model_tell_cut_short(&model, path);
+            if (status == KPROF_OK && name && !subset && model.process_count == 0)
+                kprof_log(KPROF_LOG_WARNING, "%s: no process of its run has called CUDA", path);
         }
         kprof_model_free(&model);
         merge->report_count++;

@@ -107,6 +107,22 @@ static kprof_status load_run(loader *load, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
+/* A process that calls exec has a row before and a row behind that. Processes of several sources may have one id. */
+static void find_last_rows(kprof_report *report, kprof_model *model)
+{
+    const char *const sql =
+        report->version >= 5 ? "SELECT max(id) FROM process LEFT JOIN process_source ON process_id=process.id GROUP BY "
+                               "pid, host, source_id"
+                             : "SELECT max(id) FROM process GROUP BY pid, host";
+    for (size_t i = 0; i < model->process_count; i++)
+        model->processes[i].goes_on = true;
+    KPROF_EACH_ROW(rows, report, sql) {
+        const int64_t id = sqlite3_column_int64(rows.row, 0);
+        if (id > 0 && id <= (int64_t)model->process_count)
+            model->processes[id - 1].goes_on = false;
+    }
+}
+
 static size_t find_chip(const kprof_model *model, const char *name)
 {
     const size_t at = KPROF_FIND(i, model->chip_count, strcmp(model->chips[i].name, name) == 0);
@@ -326,6 +342,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     for (size_t i = 0; i < LIST_COUNT; i++)
         if (report->version >= lists[i].since)
             load_list(report, out, &lists[i]);
+    find_last_rows(report, out);
     if (out->metric_count > KPROF_METRICS_MAX && report->status == KPROF_OK)
         kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
@@ -346,6 +363,14 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     if (report->status != KPROF_OK)
         kprof_model_free(out);
     return report->status;
+}
+
+size_t kprof_model_tell_cut_short(const kprof_model *model, const char *path)
+{
+    const size_t count = KPROF_SUM(i, model->process_count, !model->processes[i].ended && !model->processes[i].goes_on);
+    if (count > 0 && path)
+        kprof_log(KPROF_LOG_WARNING, "%s: processes cut short: %zu; what they did last is missing", path, count);
+    return count;
 }
 
 void kprof_model_free(kprof_model *model)

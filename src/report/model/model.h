@@ -72,6 +72,8 @@ typedef struct kprof_model {
 /* Read all but launches and values. */
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out) KPROF_MUST_CHECK;
 void kprof_model_free(kprof_model *model); /* members, not the struct */
+/* How many processes were cut short. With `path`, a warning tells so. */
+size_t kprof_model_tell_cut_short(const kprof_model *model, const char *path);
 
 /* How the values of a metric spread over samples. */
 typedef struct kprof_model_spread {

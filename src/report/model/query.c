@@ -77,7 +77,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     /* Else kernels tell more, of a killed process; they count ranges, too. */
     const kprof_model_process *processes = model.processes;
     out->processes = model.process_count;
-    out->cut_short = KPROF_SUM(i, model.process_count, !processes[i].ended);
+    out->cut_short = kprof_model_tell_cut_short(&model, NULL);
     const bool have_all_told = KPROF_ALL(i, model.process_count, processes[i].launches >= 0);
     const uint64_t told =
         KPROF_SUM(i, model.process_count, processes[i].launches > 0 ? (uint64_t)processes[i].launches : 0);
@@ -87,6 +87,14 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         out->launches = stored;
     count_activities(report, out);
     return KPROF_THEN(status, report->status);
+}
+
+kprof_status kprof_report_tell_cut_short(kprof_report *report)
+{
+    KPROF_AUTO(kprof_model) model = {0};
+    const kprof_status status = kprof_report_is_unfinished(report->path) ? KPROF_OK : kprof_model_load(report, &model);
+    kprof_model_tell_cut_short(&model, report->path);
+    return status;
 }
 
 kprof_status kprof_report_command_line(kprof_report *report, char **out)

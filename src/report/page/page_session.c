@@ -63,7 +63,10 @@ static void show_processes(kprof_emitter *emitter, const kprof_model *model)
             kprof_field_text("command_line", "Command line", process->command_line),
             kprof_field_text("start", "Started (UTC)", utc_time(process->start_unix_ns, start)),
             kprof_field_text("end", "Ended", exit_text(process, end)),
-            kprof_field_text("complete", "Results complete", process->ended ? "yes" : "no, it was cut short"),
+            kprof_field_text("complete", "Results complete",
+                             process->ended     ? "yes"
+                             : process->goes_on ? "yes, until it called exec"
+                                                : "no, it was cut short"),
             count_field("launches", "Kernel launches", process->launches),
             count_field("matched", "Launches that matched", process->matched),
             count_field("profiled", "Launches measured", process->profiled),

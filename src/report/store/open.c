@@ -570,6 +570,11 @@ void kprof_report_discard(kprof_report *report)
     KPROF_FREE(path, draft);
 }
 
+void kprof_report_set_whole(kprof_report *report, int64_t pid)
+{
+    kprof_store_write(report, KPROF_SQL_WHOLE_PROCESS, "i", pid);
+}
+
 kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status)
 {
     kprof_store_write(report, KPROF_SQL_EXIT_PROCESS, "ii", pid, (int64_t)wait_status);

@@ -18,6 +18,7 @@
 
 typedef struct kprof_model_process {
     KPROF_ROW_MEMBERS(PROCESS, process)
+    bool goes_on; /* it called exec: a later row is the same process */
 } kprof_model_process;
 
 typedef struct kprof_model_device {

@@ -27,6 +27,7 @@
     X(RELEASE, "RELEASE record")                                                                                       \
     X(ADD_RUN, "INSERT INTO run VALUES(1,?,?,?,?,?)")                                                                  \
     X(END_PROCESS, "UPDATE process SET launches=?2, matched=?3, profiled=?4, ended=1 WHERE id=?1")                     \
+    X(WHOLE_PROCESS, "UPDATE process SET ended=1 WHERE id=(SELECT max(id) FROM process WHERE pid=?1)")                 \
     X(EXIT_PROCESS, "UPDATE process SET wait_status=?2 WHERE id=(SELECT max(id) FROM process WHERE pid=?1)")           \
     X(FIND_DEVICE, "SELECT id FROM device WHERE uuid=?1 AND ordinal=?2 AND name=?3 AND chip=?4")                       \
     X(ADD_PROCESS_DEVICE, "INSERT OR IGNORE INTO process_device VALUES(?,?)")                                          \
