@@ -417,6 +417,25 @@ def check_same_values(path, kprof):
                   f"{path.name}: launch {launch['id']}: CSV lacks {item['name']}, which JSON has")
 
 
+def check_callers(path, kprof):
+    """Instructions of an inlined line come from two calls: people see that, and programs the call of the hottest."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "calls.kprof"
+        report.write_bytes(path.read_bytes())
+        with sqlite3.connect(report) as database:
+            database.execute("UPDATE code_line SET line=17 WHERE function_id=2 AND offset=112 AND depth="
+                             "(SELECT max(depth) FROM code_line WHERE function_id=2 AND offset=112)")
+        database.close()
+        words = [kprof, "report", report, "--page", "source", "-q"]
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        told = re.findall(r"Called from (softmax.py:1[67].*)", text)
+        check("softmax.py:16 and 1 other line" in told and "softmax.py:16" in told, f"{path.name}: called from {told}")
+        rows = csv.DictReader(subprocess.run([*words, "--csv"], capture_output=True, text=True,
+                                             check=True).stdout.splitlines())
+        calls = {row["called_from"] for row in rows}
+        check("softmax.py:16" in calls and not any("other" in call for call in calls), f"{path.name}: CSV has {calls}")
+
+
 def check_nothing_sampled(path, kprof):
     """The report has the plan of samples over time, and no sample."""
     done = subprocess.run([kprof, "report", path, "--page", "timeline"], capture_output=True, text=True, check=False)
@@ -463,6 +482,7 @@ def main():
     check_examples(source, write_fixture)
     for name in ("libraries-h200", "further-h200"):
         check_same_values(source / f"tests/report/findings/{name}.kprof", kprof)
+    check_callers(source / "tests/fixtures/source/source.kprof", kprof)
     check_nothing_sampled(source / "tests/report/findings/further-h200.kprof", kprof)
     check_trace_with_instructions(source, write_fixture, kprof)
     for failure in failures:

@@ -396,12 +396,20 @@ class SourceView {
     }
 
     // The line that called the inlined function of this one, or that its PTX was compiled of.
-    originOf({ key, origin }) {
+    originOf(row) {
+        const { key, origin } = row;
         if (!origin) return null;
         const place = placeOf(this.code, origin);
-        if (!key.startsWith("p")) return note(`called from ${place}`);
+        if (!key.startsWith("p")) return note(`called from ${place}${this.otherCallers(row)}`);
         const line = this.code.lines.find((other) => other.file === origin.file && other.line === origin.line);
         return note("of ", line ? h("a", { href: sourceLink(this.code, line) }, place) : place);
+    }
+
+    // A line of an inlined function may be of several calls.
+    otherCallers(row) {
+        const callers = this.membersOf(row).filter(({ origin }) => origin);
+        const others = new Set(callers.map(({ origin }) => `${origin.file} ${origin.line}`)).size - 1;
+        return others > 0 ? ` and ${others} other line${others > 1 ? "s" : ""}` : "";
     }
 
     // Links to the lines of an instruction that it does not stand below.

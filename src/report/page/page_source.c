@@ -183,6 +183,7 @@ static kprof_code_number heat_of(const source_page *page, const shown_code *show
 /* The texts that a row is made of. */
 typedef struct row_texts {
     char location[512], address[24], waits[512], library[512], caller[512];
+    char callers[560];       /* what people see of the caller: a line may have several */
     char below[256];         /* an instruction below its line */
     char short_location[48]; /* empty: the whole one is short */
     kprof_strbuf stalls, costs;
@@ -220,15 +221,49 @@ static void describe_wait(const shown_code *shown, size_t awaited, char *out, si
              producer->offset, *place ? ", " : "", place);
 }
 
+/* The kernel's own frame that calls the inlined function; NULL: the instruction is of none. */
+static const kprof_profiled_frame *outer_caller(const shown_code *shown, const kprof_profiled_instruction *instruction)
+{
+    const size_t outermost = instruction->first_frame + instruction->frame_count - 1;
+    const bool is_inlined = instruction->frame_count > 0 && outermost > instruction->own_frame;
+    return is_inlined && shown->code->frames[outermost].line > 0 ? &shown->code->frames[outermost] : NULL;
+}
+
+KPROF_BY_BOTH(by_place, kprof_profiled_frame *const, KPROF_COMPARE((*a)->file, (*b)->file),
+              KPROF_COMPARE((*a)->line, (*b)->line))
+
+/* How many lines of the kernel call what the line is of: its instructions are of several calls. */
+static size_t count_callers(const shown_code *shown, const kprof_profiled_line *line)
+{
+    KPROF_AUTO_FREE const kprof_profiled_frame **callers = kprof_calloc(line->count + 1, sizeof *callers);
+    size_t count = 0;
+    for (size_t i = 0; i < line->count; i++) {
+        const size_t member = shown->lines->members[line->first + i];
+        const kprof_profiled_frame *caller = outer_caller(shown, &shown->code->instructions[member]);
+        if (caller)
+            callers[count++] = caller;
+    }
+    qsort(callers, count, sizeof *callers, by_place);
+    return KPROF_SUM(i, count, i == 0 || by_place(&callers[i - 1], &callers[i]) != 0);
+}
+
+/* "softmax.py:16 and 2 other lines" */
+static void describe_callers(const shown_code *shown, const shown_row *row, row_texts *texts)
+{
+    const size_t count = row->line && *texts->caller ? count_callers(shown, row->line) : 0;
+    if (count > 1)
+        snprintf(texts->callers, sizeof texts->callers, "%s and %zu other line%s", texts->caller, count - 1,
+                 kprof_ending(count - 1, "s"));
+}
+
 /* "softmax.py:16": where the kernel itself calls the inlined function, and "standard.py:166": where in a library an
  * instruction is. */
 static void describe_frames(const shown_code *shown, const kprof_profiled_instruction *instruction, row_texts *out)
 {
-    const size_t outermost = instruction->first_frame + instruction->frame_count - 1;
-    const kprof_profiled_frame *caller = outermost > instruction->own_frame ? &shown->code->frames[outermost] : NULL;
+    const kprof_profiled_frame *caller = outer_caller(shown, instruction);
     const kprof_profiled_frame *library =
         kprof_profiled_library(shown->code, (size_t)(instruction - shown->code->instructions));
-    if (caller && caller->line > 0)
+    if (caller)
         kprof_code_put_place(out->caller, sizeof out->caller, caller->file, caller->line);
     if (library)
         kprof_code_put_place(out->library, sizeof out->library, library->file, library->line);
@@ -319,6 +354,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         row->line ? shown->page->context->options->inlined == KPROF_INLINED_CALLEE : shown->view != KPROF_VIEW_BOTH;
     if (called && called->frame_count > 1 && is_callee)
         describe_frames(shown, called, out);
+    describe_callers(shown, row, out);
     describe_stalls(shown, row, out);
     describe_costs(shown, row, &out->costs);
     if (row->line && out->file)
@@ -443,7 +479,8 @@ static void show_row(shown_code *shown, const shown_row *row)
     source.short_text = start_of_source(&texts);
     fields[count++] = note(source);
     fields[count++] = note(kprof_field_text("in_library", "In", text_or_null(texts.library)));
-    fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller)));
+    fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller),
+                                            .short_text = text_or_null(texts.callers)));
     fields[count++] = note(kprof_field_text("waits_for", "Waits for", text_or_null(texts.waits)));
     fields[count++] = note(kprof_field_text("costs", "Costs", kprof_strbuf_or_null(&texts.costs)));
     for (size_t i = 0; i < page->metric_count; i++) {
