@@ -645,6 +645,20 @@ class Scripts(Case):
         told = self.kprof("report", "a.ncu-rep", "--print-nvtx-rename", "kernel").err
         self.assertIn("--print-nvtx-rename has no effect but", told)
 
+    def test_summary_of_ranges(self):
+        """A script takes the names of the ranges from their column, the outermost first."""
+        self.run_ncu("--injection-path", INJECTION, "--metrics", METRIC, "--nvtx", "-o", "a", APP, "push=epoch 1",
+                     "push=layer", f"launch={SCALE}*2", "pop", f"launch={SCALE}", "pop", f"launch={SCALE}")
+        words = ["-i", "a", "--print-summary", "per-nvtx", "--print-units", "base"]
+        rows = list(csv.DictReader(io.StringIO(self.run_ncu(*words, "--csv").out)))
+        ranges = "Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
+        names = [row[ranges].replace(":none:none:none:none:none:none", "").strip() for row in rows]
+        self.assertEqual([(row["Domain"], name, row["Invocations"]) for row, name in zip(rows, names)],
+                         [("<default domain>", '"epoch 1"  "layer"', "2"), ("<default domain>", '"epoch 1"', "1"),
+                          ("", "", "1")])
+        shown = self.run_ncu(*words).out
+        self.assertEqual(re.findall(r"Invocations \d, (.+)", shown), ["epoch 1/layer/", "epoch 1/", "no range"])
+
     def test_version(self):
         first, second = self.run_ncu("--version").out.splitlines()
         self.assertEqual((first.split()[0], second), ("kprof", "Version " + first.split()[1]))

@@ -27,6 +27,7 @@ static const ncu_column launch_columns[] = {{"Kernel Name", KPROF_COLUMN_kernel}
                                             {"Device", KPROF_COLUMN_device},
                                             {"CC", KPROF_COLUMN_cc}};
 static const ncu_column gpu_column = {"device__attribute_display_name", KPROF_COLUMN_device_name}; /* raw page alone */
+#define DEFAULT_DOMAIN "<default domain>"
 /* Only a report with NVTX ranges has these columns, as in ncu with --nvtx. */
 static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
@@ -139,7 +140,7 @@ static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, boo
         const kprof_nvtx_range *range = &ranges->items[i];
         if (range->is_started == are_started)
             kprof_strbuf_printf(&text, "%s\"%s:%s:none:none:none:none:none:none\"", text.length ? "  " : "",
-                                *range->domain ? range->domain : "<default domain>", range->name);
+                                *range->domain ? range->domain : DEFAULT_DOMAIN, range->name);
     }
     kprof_csv_take(row, &text);
 }
@@ -324,6 +325,8 @@ static const char *ncu_name(const char *key)
         {"process", "Process Name"},
         {"host", "Host Name"},
         {"kernel", "Kernel Name"},
+        {"nvtx_domain", "Domain"},
+        {"nvtx_ranges", "Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"},
         {"block", "Block Size"},
         {"grid", "Grid Size"},
         {"device", "Device"},
@@ -361,11 +364,33 @@ static bool is_code(const kprof_emitter *emitter)
     return ((const kprof_csv *)emitter)->list.shape == KPROF_LIST_CODE;
 }
 
+/* Groups of NVTX ranges have two columns before the kernel, as in ncu. */
+static void begin_group_of_ranges(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    enum { ADDED = 2, MOST_FIELDS = 32 };
+    kprof_emit_field fields[MOST_FIELDS];
+    const kprof_emit_field *kernel = kprof_record_find(record, "kernel"), *group = kprof_record_find(record, "group");
+    const size_t before = (size_t)(kernel - record->fields);
+    KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
+    KPROF_AUTO(kprof_nvtx_parsed) ranges;
+    kprof_nvtx_parse_text(group->text && strcmp(group->text, KPROF_NO_RANGE) != 0 ? group->text : "", &ranges);
+    for (size_t i = 0; i < ranges.count; i++) /* ncu writes blanks at both ends, too */
+        kprof_strbuf_printf(&names, " \"%s:none:none:none:none:none:none\" ", ranges.items[i].name);
+    const char *domain = ranges.count > 0 ? ranges.items[0].domain : NULL;
+    memcpy(fields, record->fields, before * sizeof *fields);
+    fields[before] = kprof_field_text("nvtx_domain", "", domain && !*domain ? DEFAULT_DOMAIN : domain);
+    fields[before + 1] = kprof_field_text("nvtx_ranges", "", kprof_strbuf_text(&names));
+    memcpy(&fields[before + ADDED], kernel, (record->count - before) * sizeof *fields);
+    kprof_csv_record_begin(emitter, &(kprof_emit_record){fields, record->count + ADDED});
+}
+
 static void ncu_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
 {
     ncu_emitter *ncu = (ncu_emitter *)emitter;
     if (is_code(emitter))
         kprof_csv_code_begin(&ncu->code, record);
+    else if (emitter->options->group_by == KPROF_GROUP_NVTX && ncu->csv.list.shape == KPROF_LIST_GROUPS)
+        begin_group_of_ranges(emitter, record);
     else
         kprof_csv_record_begin(emitter, record);
 }

@@ -237,8 +237,12 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     kprof_output_printf(emitter->out, "  %s", fields[KERNEL]->text);
     if (fields[GRID]->text && fields[BLOCK]->text)
         kprof_output_printf(emitter->out, " %sx%s", fields[GRID]->text, fields[BLOCK]->text);
-    kprof_output_printf(emitter->out, ", Device %ld, CC %s, Invocations %ld\n", fields[DEVICE]->integer,
-                        fields[CC]->text, fields[INVOCATIONS]->integer);
+    kprof_output_printf(emitter->out, ", Device %ld, CC %s, Invocations %ld", fields[DEVICE]->integer, fields[CC]->text,
+                        fields[INVOCATIONS]->integer);
+    const kprof_emit_field *group = kprof_record_find(record, "group");
+    if (emitter->options->group_by == KPROF_GROUP_NVTX && group && group->text)
+        kprof_output_printf(emitter->out, ", %s", group->text);
+    kprof_output_puts(emitter->out, "\n");
 }
 
 /* Minimum, maximum and average have one unit, that of the largest. */

@@ -239,7 +239,7 @@ static const char *text_of_key(const kprof_group *group)
 static void tell_no_parts(const kprof_groups *groups)
 {
     const bool of_ranges = groups->by == KPROF_GROUP_NVTX;
-    if (!parts_samples(groups->by) || groups->by == KPROF_GROUP_GRAPH)
+    if (groups->count == 0 || !parts_samples(groups->by) || groups->by == KPROF_GROUP_GRAPH)
         return;
     const bool has_any =
         KPROF_ANY(i, groups->count, of_ranges ? *text_of_key(&groups->items[i]) : groups->items[i].stack > 0);
@@ -375,7 +375,7 @@ void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, 
             kprof_strbuf_puts(out, "no graph");
         break;
     case KPROF_GROUP_NVTX:
-        kprof_strbuf_puts(out, *text_of_key(group) ? text_of_key(group) : "no range");
+        kprof_strbuf_puts(out, *text_of_key(group) ? text_of_key(group) : KPROF_NO_RANGE);
         break;
     case KPROF_GROUP_STACK:
     case KPROF_GROUP_LINE:
