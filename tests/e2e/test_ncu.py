@@ -645,6 +645,36 @@ class Scripts(Case):
         told = self.kprof("report", "a.ncu-rep", "--print-nvtx-rename", "kernel").err
         self.assertIn("--print-nvtx-rename has no effect but", told)
 
+    def test_pipelines(self):
+        """What public scripts do with ncu's output, in their shells."""
+        collect = f"./ncu --injection-path {INJECTION} --section LaunchStats --metrics {METRIC}"
+        app = f"{APP} launch={SCALE}*2 say=hello launch={VECTOR_ADD}"
+        grids = "65536\n" * 3
+        column = ("""awk -F'","' 'NR==1 {for (i = 1; i <= NF; i++) if ($i == "launch__grid_size") c = i} """
+                  "NR>2 {print $c}'")
+        for line, expected in (
+                (f"{collect} --print-metric-name name {app} 2>&1 | grep launch__grid_size | awk '{{print $NF}}'",
+                 grids),
+                (f"{collect} --csv {app} 2>/dev/null | grep '\"Grid Size\",\"\"' | awk -F'\",\"' '{{print $15}}'",
+                 grids),
+                (f"{collect} -f -o a {app} >/dev/null; ./ncu -i a.ncu-rep --page raw --csv | {column}", grids),
+                ("./ncu --import a.ncu-rep --csv --page raw | sed -n 2p | tr -d '\",' | grep -c 'ns.*register/thread'",
+                 "1\n"),
+                ("./ncu -i a.ncu-rep --page details 2>/dev/null | grep -E '^ +(Grid|Block) Size' | awk '{print $3}' "
+                 "| sort -u", "256\n65536\n"),
+                ("./ncu -i a.ncu-rep --csv -k regex:vec | awk -F'\",\"' 'NR>1 {print $5}' | sort | uniq -c | wc -l",
+                 "1\n"),
+                (f"{collect} --csv --log-file log.csv {app} >/dev/null; grep -v '^==' log.csv | head -1 | cut -c1-17",
+                 '"ID","Process ID"\n'),
+                ("tail -n +$(($(grep -n ==PROF== log.csv | tail -1 | cut -d: -f1) + 1)) log.csv | head -1 | cut -c1-4",
+                 '"ID"\n'),
+                (f"{collect} --print-summary per-kernel --csv {app} 2>/dev/null | grep '\"Grid Size\",\"\"' | "
+                 "awk -F'\",\"' '{s += $9 * $15} END {print s}'", "196608\n")):
+            with self.subTest(line):
+                run = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=self.dir, env=self.environment({}),
+                                     text=True, capture_output=True, timeout=PATIENCE_S)
+                self.assertEqual((run.returncode, run.stdout), (0, expected), run.stderr)
+
     def test_summary_of_ranges(self):
         """A script takes the names of the ranges from their column, the outermost first."""
         self.run_ncu("--injection-path", INJECTION, "--metrics", METRIC, "--nvtx", "-o", "a", APP, "push=epoch 1",
