@@ -6,13 +6,24 @@
 #include "inject/engine.h"
 #include "inject/idle.h"
 #include "inject/process.h"
+#include "inject/threads.h"
 #include "inject/wait.h"
 
 #include <pthread.h>
+#include <time.h>
 
 static atomic_bool runs;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static const kprof_recording_turns *told; /* NULL: nobody is */
+
+/* So often kprof looks whether the thread that takes the last records is done. */
+#define FINISH_LOOK_NS 1000000
+
+/* Taking what CUPTI keeps, by one thread at a time. */
+static struct {
+    atomic_bool begun, done;
+    atomic_size_t kept; /* buffers that CUPTI keeps */
+} finish;
 
 /* Needs the gate, alone. */
 static struct {
@@ -104,19 +115,34 @@ void kprof_recording_flush(void)
         (void)kprof_engine.device->activities_flush();
 }
 
-/* What kprof asks the driver for meanwhile is no call of the application. */
+static void *take_failed(void *unused)
+{
+    const size_t kept = kprof_engine.device->activities_flush_failed();
+    atomic_store(&finish.kept, kept);
+    atomic_store(&finish.done, true);
+    return unused;
+}
+
+/* A signal handler may end the process while its thread is in the driver. So another thread asks the driver, and is
+ * left behind if it gets no answer. */
 size_t kprof_recording_finish(void)
 {
-    size_t kept = kprof_engine.device->activities_flush();
-    if (kept == 0)
-        return 0;
-    const int64_t start_ns = kprof_engine.device->activities_now_ns();
-    if (told)
-        told->begin(start_ns, 0);
-    kept = kprof_engine.device->activities_flush_failed();
-    if (told)
-        told->end(start_ns, kprof_engine.device->activities_now_ns());
-    return kept;
+    const struct timespec pause = {0, FINISH_LOOK_NS};
+    const size_t kept = kprof_engine.device->activities_flush();
+    pthread_t thread;
+    if (kept == 0 || atomic_exchange(&finish.begun, true))
+        return kept;
+    atomic_store(&finish.done, false);
+    if (!kprof_threads_start(&thread, take_failed, NULL))
+        return kept;
+    pthread_detach(thread);
+    for (int64_t waited_ns = 0; waited_ns < KPROF_HOLD_AT_END_NS && !atomic_load(&finish.done);
+         waited_ns += FINISH_LOOK_NS)
+        nanosleep(&pause, NULL);
+    if (!atomic_load(&finish.done))
+        return kept;
+    atomic_store(&finish.begun, false);
+    return atomic_load(&finish.kept);
 }
 
 bool kprof_recording_save(void)
