@@ -46,7 +46,7 @@ static kprof_status open_side(comparison *of, int side, const char *name)
     }
     KPROF_THEN(status, kprof_report_count_taken(of->reports[side], &of->options->filter, &taken));
     if (status != KPROF_OK || taken > 0)
-        return KPROF_THEN(status, kprof_report_tell_cut_short(of->reports[side]));
+        return KPROF_THEN(status, kprof_report_tell_cut_short(of->reports[side], NULL));
     kprof_outcome_explain_no_match(of->options, of->reports[side], name);
     return KPROF_NO_MATCH;
 }

@@ -306,7 +306,7 @@ int kprof_cmd_export(const kprof_options *options)
                                                                 ? KPROF_TRACE_PAGE
                                                                 : KPROF_TRACE_EXPORT));
     else
-        KPROF_THEN(status, kprof_report_tell_cut_short(report));
+        KPROF_THEN(status, kprof_report_tell_cut_short(report, NULL));
     (void)!kprof_report_close(report);
     return kprof_status_exit_code(status);
 }

@@ -137,8 +137,6 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
     kprof_status status =
         is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
     KPROF_THEN(status, check_launches(options, &rest, report));
-    if (status == KPROF_OK && !is_part) /* else that was told as the part was made */
-        status = kprof_report_tell_cut_short(report);
     if (status == KPROF_OK && rest.page == KPROF_PAGE_TIMELINE && !kprof_report_has_timelines(report) &&
         kprof_report_status(report) == KPROF_OK)
         status = kprof_fail(KPROF_NO_MATCH,
@@ -152,6 +150,8 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         status = print_report(&rest, report, subset, rules);
     if (status == KPROF_OK && options->html_path && kprof_trace_is_there(report))
         status = kprof_trace_tell_missing(report, KPROF_TRACE_PAGE);
+    else if (status == KPROF_OK)
+        status = kprof_report_tell_cut_short(report, subset->name);
     (void)!kprof_report_close(report);
     if (kept && status != KPROF_OK)
         unlink(kept);

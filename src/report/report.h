@@ -114,8 +114,8 @@ typedef struct kprof_report_counts {
     bool has_instructions; /* of some launches, measured themselves or not, instructions were counted or sampled */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
-/* Warn if processes were cut short, in a run that has ended. */
-kprof_status kprof_report_tell_cut_short(kprof_report *report) KPROF_MUST_CHECK;
+/* Warn if processes were cut short, in a run that has ended. `name`: of the report; NULL: its path. */
+kprof_status kprof_report_tell_cut_short(kprof_report *report, const char *name) KPROF_MUST_CHECK;
 
 /* The kernels of the census that have most of the GPU's time: `most` at most (0: all) of those the filter takes. */
 typedef struct kprof_census_choice {

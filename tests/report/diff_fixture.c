@@ -218,6 +218,7 @@ void diff_fixture_write(const char *path, const diff_run *run)
     assert_int_equal(kprof_report_begin(report), KPROF_OK);
     store_process(ingest, run);
     store_launches(ingest, run);
+    kprof_report_set_whole(report, 4242);
     assert_int_equal(kprof_report_commit(report), KPROF_OK);
     kprof_ingest_free(ingest);
     assert_int_equal(kprof_report_close(report), KPROF_OK);

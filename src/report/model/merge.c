@@ -391,9 +391,10 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
             attach(merge, path);
             status = copy(merge, &model, from, name ? name : path);
             KPROF_THEN(status, kprof_store_exec(merge->into, "DETACH source"));
-            if (status == KPROF_OK && name) /* a rank that died looks like one with little to do */
+            const bool tells = status == KPROF_OK && name && !subset;
+            if (tells) /* a rank that died looks like one with little to do */
                 kprof_model_tell_cut_short(&model, path);
-            if (status == KPROF_OK && name && !subset && model.process_count == 0)
+            if (tells && model.process_count == 0)
                 kprof_log(KPROF_LOG_WARNING, "%s: no process of its run has called CUDA", path);
         }
         kprof_model_free(&model);

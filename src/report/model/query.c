@@ -89,11 +89,11 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     return KPROF_THEN(status, report->status);
 }
 
-kprof_status kprof_report_tell_cut_short(kprof_report *report)
+kprof_status kprof_report_tell_cut_short(kprof_report *report, const char *name)
 {
     KPROF_AUTO(kprof_model) model = {0};
     const kprof_status status = kprof_report_is_unfinished(report->path) ? KPROF_OK : kprof_model_load(report, &model);
-    kprof_model_tell_cut_short(&model, report->path);
+    kprof_model_tell_cut_short(&model, name ? name : report->path);
     return status;
 }
 
