@@ -357,6 +357,10 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
                                                           "(SELECT sets, command_line FROM source LIMIT 65536)");
     if (report->status == KPROF_OK)
         connect(&load);
+    /* Each launch has values that need no counters, so that a report without any would print nothing. */
+    if (out->metric_count > 0 && kprof_store_integer(report, "SELECT NOT EXISTS (SELECT 1 FROM value) AND EXISTS "
+                                                             "(SELECT 1 FROM launch WHERE measured>0)"))
+        kprof_store_damaged(report, "value");
     name_passes(&load);
     if (report->status == KPROF_OK && !out->command_line)
         kprof_store_damaged(report, "run");
