@@ -27,9 +27,21 @@ static struct {
     bool incomplete;
     atomic_bool doubtful; /* a context has ended, perhaps with memory that has none here */
     atomic_uint version;
+    atomic_bool managed_stays; /* on the host while a batch is open */
     unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
     size_t unmapped_count;
 } list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+void kprof_allocations_let_managed_stay(bool stays)
+{
+    if (atomic_exchange(&list.managed_stays, stays) != stays)
+        atomic_fetch_add(&list.version, 1);
+}
+
+bool kprof_allocations_managed_stays(void)
+{
+    return atomic_load_explicit(&list.managed_stays, memory_order_relaxed);
+}
 
 static void add_locked(allocation added)
 {
@@ -215,7 +227,7 @@ unsigned kprof_allocations_version(void)
 typedef struct wanted {
     const void *context;
     int device;
-    bool only_managed, only_host;
+    bool only_managed, only_host, leaves_managed;
 } wanted;
 
 static bool list_those(wanted w, kprof_span **out, size_t *out_count)
@@ -226,8 +238,9 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
     *out = list.incomplete ? NULL : kprof_calloc(list.count + 1, sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        bool in_reach = a->is_host || (a->context ? a->context == w.context : a->device == w.device);
-        if (in_reach && a->is_host == w.only_host && (a->is_managed || !w.only_managed))
+        const bool is_any = a->is_host || (w.only_managed && !w.context), stays = a->is_managed && w.leaves_managed;
+        bool in_reach = is_any || (a->context ? a->context == w.context : a->device == w.device);
+        if (in_reach && !stays && a->is_host == w.only_host && (a->is_managed || !w.only_managed))
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
     return *out != NULL;
@@ -235,17 +248,17 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
 
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count)
 {
-    return list_those((wanted){context, device, false, false}, out, count);
+    return list_those((wanted){context, device, false, false, kprof_allocations_managed_stays()}, out, count);
 }
 
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count)
 {
-    return list_those((wanted){context, -1, true, false}, out, count);
+    return list_those((wanted){context, -1, true, false, false}, out, count);
 }
 
 bool kprof_allocations_list_host(kprof_span **out, size_t *count)
 {
-    return list_those((wanted){NULL, -1, false, true}, out, count);
+    return list_those((wanted){NULL, -1, false, true, false}, out, count);
 }
 
 bool kprof_allocations_find(uint64_t address, kprof_memory_change *out)

@@ -17,6 +17,7 @@
 #include "cupti/pm_sampling.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
+#include "cupti/stay.h"
 #include "cupti/target.h"
 #include "cupti/unseen.h"
 #include "cupti/writers.h"
@@ -50,6 +51,10 @@
     X(target_reaches_pageable)                                                                                         \
     X(target_managed_obstacle)                                                                                         \
     X(target_host_obstacle)                                                                                            \
+    X(managed_may_stay)                                                                                                \
+    X(managed_stay)                                                                                                    \
+    X(managed_hold)                                                                                                    \
+    X(managed_let_go)                                                                                                  \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \
     X(target_leave_context)                                                                                            \

@@ -54,6 +54,8 @@
     X(cuMemFree)                                                                                                       \
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemGetAddressRange)                                                                                            \
+    X(cuMemAdvise)                                                                                                     \
+    X(cuMemRangeGetAttribute)                                                                                          \
     X(cuMemPoolCreate)                                                                                                 \
     X(cuMemPoolDestroy)                                                                                                \
     X(cuMemPoolGetAttribute)                                                                                           \
@@ -142,32 +144,6 @@ static inline kprof_relaxed kprof_relax(const kprof_driver_api *driver)
     kprof_relaxed relaxed = {driver, CU_STREAM_CAPTURE_MODE_RELAXED};
     kprof_relax_end(&relaxed);
     return relaxed;
-}
-
-/* Managed memory is the device's: what a snapshot holds of it tells more. */
-typedef enum kprof_place {
-    KPROF_PLACE_DEVICE,
-    KPROF_PLACE_PINNED,
-    KPROF_PLACE_PAGEABLE,
-    KPROF_PLACE_UNKNOWN
-} kprof_place;
-
-static inline kprof_place kprof_driver_find_place(const kprof_driver_api *driver, CUdeviceptr address)
-{
-    unsigned type = 0, managed = 0;
-    CUresult result = driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    if (result == CUDA_ERROR_INVALID_VALUE)
-        return KPROF_PLACE_PAGEABLE;
-    KPROF_THEN(result, driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
-    return result != CUDA_SUCCESS                         ? KPROF_PLACE_UNKNOWN
-           : type == CU_MEMORYTYPE_DEVICE || managed != 0 ? KPROF_PLACE_DEVICE
-           : type == CU_MEMORYTYPE_HOST                   ? KPROF_PLACE_PINNED
-                                                          : KPROF_PLACE_UNKNOWN;
-}
-
-static inline bool kprof_place_is_hosts(kprof_place place)
-{
-    return place == KPROF_PLACE_PINNED || place == KPROF_PLACE_PAGEABLE;
 }
 
 /* How much there is from an address on, to the end of its allocation; 0 when that is not known. */

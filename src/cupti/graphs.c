@@ -8,6 +8,7 @@
 #include "cupti/driver.h"
 #include "cupti/graph_order.h"
 #include "cupti/node_notes.h"
+#include "cupti/place.h"
 #include "host/load.h"
 
 #include <pthread.h>

@@ -120,3 +120,16 @@ bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end)
         *end = run.next * page_bytes;
     return run.next > 0;
 }
+
+bool kprof_mappings_all_present(uint64_t address, size_t size_bytes)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), end = address + size_bytes;
+    KPROF_AUTO_CLOSE int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+    bool present = file >= 0;
+    for (uint64_t page = address / page_bytes; present && page * page_bytes < end; page++) {
+        uint64_t entry;
+        present = pread(file, &entry, sizeof entry, (off_t)(page * sizeof entry)) == (ssize_t)sizeof entry &&
+                  (entry & PAGE_IS_THERE);
+    }
+    return present;
+}

@@ -16,3 +16,5 @@ bool kprof_mappings_named(const char *beginning);
 /* Find the first pages of a range that the host has in its page tables, as it has since it used them: the range becomes
  * theirs, with what is between them where that is little. All of it when nothing can be read. False: none. */
 bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end);
+/* Has the host all pages of the range in its page tables? False when nothing can be read. */
+bool kprof_mappings_all_present(uint64_t address, size_t size_bytes);

@@ -12,6 +12,7 @@
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/managed.h"
+#include "cupti/place.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -772,7 +773,9 @@ static bool is_host_address(const kprof_driver_api *driver, bool pageable, uint6
     if (value < 65536 || value >> ADDRESS_BITS != 0)
         return false;
     if (driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)value) == CUDA_SUCCESS)
-        return type == CU_MEMORYTYPE_HOST;
+        return type == CU_MEMORYTYPE_HOST ||
+               (kprof_allocations_managed_stays() &&
+                kprof_driver_find_place(driver, (CUdeviceptr)value) != KPROF_PLACE_DEVICE);
     if (!pageable)
         return false;
     if (page == 0)

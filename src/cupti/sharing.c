@@ -7,7 +7,7 @@
 #define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
 #define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
 
-enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
+enum { PARAMETERS_TELL = 256 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
 
 /* Each macro pastes its name itself: cuda.h defines some names as macros, which another macro would expand. */
 #define SHARES(name, bits)  [CUPTI_DRIVER_TRACE_CBID_##name] = (bits)

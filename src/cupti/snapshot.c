@@ -440,6 +440,8 @@ static kprof_status add_variables(kprof_snapshot *s)
     KPROF_AUTO_FREE kprof_span *spans = kprof_calloc(count + 1, sizeof *spans);
     kprof_status status = spans ? KPROF_OK : KPROF_NO_MEMORY;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        if (known[i].is_managed && kprof_allocations_managed_stays())
+            continue;
         status = locate_variable(s, &known[i], &spans[found]);
         found += status == KPROF_OK && spans[found].size_bytes > 0;
     }

@@ -24,6 +24,7 @@
 #include "cupti/profiler.h"
 #include "cupti/redirect.h"
 #include "cupti/smem.h"
+#include "cupti/stay.h"
 #include "cupti/subscriber.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
@@ -721,17 +722,6 @@ static bool fits_on_device(void)
     return wanted_bytes <= total_bytes / 4 * 3;
 }
 
-/* A replay must not change managed memory that the host must not touch while a kernel runs. */
-static bool moves_freely(void)
-{
-    CUdevice device = -1;
-    int concurrent = 0;
-    return target.driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
-           target.driver->cuDeviceGetAttribute_(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device) ==
-               CUDA_SUCCESS &&
-           concurrent;
-}
-
 /* If the application's only thread is in a call of the driver, no code of the application runs. */
 static const char *code_obstacle(void)
 {
@@ -749,7 +739,7 @@ const char *kprof_target_managed_obstacle(void)
     const char *why = code_obstacle();
     if (why)
         return why;
-    if (!moves_freely())
+    if (!kprof_managed_moves_freely()) /* a replay must not change what the host must not touch meanwhile */
         return "this GPU does not let the host and kernels use managed memory at the same time";
     if (!fits_on_device())
         return "managed memory and the GPU's own take more than three quarters of the GPU's memory together";
@@ -778,7 +768,7 @@ const char *kprof_target_host_obstacle(void)
     const char *why = code_obstacle();
     if (why)
         return why;
-    if (kprof_target_reaches_pageable() || (atomic_load(&target.sharing) & KPROF_UNLISTED_HOST))
+    if (kprof_target_reaches_pageable() || (kprof_target_sharing() & (KPROF_UNLISTED_HOST | KPROF_MANAGED_STAYS)))
         return "the GPU reaches memory of the host that kprof does not know of";
     if (!can_save_host())
         return "the GPU reaches more memory of the host than can be saved for each launch, or by other addresses";
@@ -814,7 +804,10 @@ void *kprof_target_function(const kprof_call *call)
 
 unsigned kprof_target_sharing(void)
 {
-    return atomic_load(&target.sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
+    const unsigned sharing = atomic_load(&target.sharing) | (kprof_variables_managed() ? KPROF_MANAGED : 0);
+    return sharing & KPROF_MANAGED && kprof_allocations_managed_stays()
+               ? (sharing & ~(unsigned)KPROF_MANAGED) | KPROF_SHARES_WITH_HOST | KPROF_MANAGED_STAYS
+               : sharing;
 }
 
 bool kprof_target_enter_context(void *context)

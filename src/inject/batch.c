@@ -96,6 +96,7 @@ void kprof_batch_spoil(const char *reason)
 void kprof_batch_stop_behind(void)
 {
     const kprof_batch_state *state = &kprof_the_batch.state;
+    (void)kprof_engine.device->managed_let_go(false); /* the call may ask where it is to be */
     if (!kprof_state_replays(state) || !kprof_the_batch.behind.stands || !kprof_the_batch.behind.begun)
         return;
     const bool entered = kprof_engine.device->target_enter_context(state->context->context);

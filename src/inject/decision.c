@@ -20,6 +20,8 @@
  * kprof multiplexes later ones. */
 #define MOST_BY_ITSELF 20
 
+#define ANY_MANAGED (KPROF_MANAGED | KPROF_MANAGED_STAYS)
+
 bool kprof_decision_needs_proof(void)
 {
     return (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_HOST) ||
@@ -114,7 +116,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     }
     if (atomic_load(&launch->kernel->ends_late) && !atomic_load(&launch->kernel->ends_alone))
         return KPROF_MAY_WAIT;
-    if (atomic_load(&launch->kernel->takes_long) && (kprof_engine.device->target_sharing() & KPROF_MANAGED))
+    if (atomic_load(&launch->kernel->takes_long) && (kprof_engine.device->target_sharing() & ANY_MANAGED))
         return "launches of the kernel take longer than a call is held, and the host may use managed memory meanwhile";
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
@@ -137,6 +139,17 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     }
     atomic_fetch_add(&launch->kernel->by_itself, 1); /* looking for the obstacle takes time, too */
     return why;
+}
+
+bool kprof_decision_wants_managed_to_stay(const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    const kprof_kernel *kernel = launch->kernel;
+    const bool is_long = kernel && atomic_load(&kernel->timeouts) > 0;
+    const bool may = kernel && !atomic_load(&kernel->takes_long) && (is_long || decision->kind != KPROF_REPLAYED) &&
+                     launch->metrics && launch->metrics->proof.count > 0 && kprof_repeats_launches() &&
+                     (kprof_engine.device->target_sharing() & KPROF_MANAGED);
+    return may && kprof_engine.device->managed_may_stay() &&
+           (is_long || kprof_decision_managed_obstacle(launch->call->context));
 }
 
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation)
@@ -233,7 +246,7 @@ bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_dec
 {
     bool is_repeated = decision->kind == KPROF_REPLAYED && decision->needs == 0;
     return !is_repeated && kprof_repeats_launches() && !kprof_engine.device->target_runs_elsewhere(launch->call) &&
-           !why_not_saved(launch->call->context) && !(kprof_engine.device->target_sharing() & KPROF_MANAGED) &&
+           !why_not_saved(launch->call->context) && !(kprof_engine.device->target_sharing() & ANY_MANAGED) &&
            (!kprof_decision_needs_proof() || launch->metrics->proof.count > 0);
 }
 

@@ -59,6 +59,9 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
 /* Return why a kernel of a graph must not be repeated among the graph's others; NULL if it may. The text is valid until
  * the thread's next call. */
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation);
+/* Would the launch be repeated, or with less risk to be lost, if managed memory stayed on the host while a batch is
+ * open? `decision`: of the launch. */
+bool kprof_decision_wants_managed_to_stay(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* Decide again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* May a batch that is repeated begin behind the launch? `decision`: of the launch, which is not repeated itself. */

@@ -90,6 +90,21 @@ TEST(test_present)
     munmap(memory, bytes);
 }
 
+TEST(test_all_present)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), bytes = 4 * page_bytes;
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    madvise(memory, bytes, MADV_NOHUGEPAGE);
+    const uint64_t at = (uintptr_t)memory;
+    memory[0] = memory[page_bytes] = memory[3 * page_bytes] = 1;
+    assert_true(kprof_mappings_all_present(at + 5, 2 * page_bytes - 5));
+    assert_false(kprof_mappings_all_present(at + 5, 2 * page_bytes - 4)); /* a byte of the third page */
+    assert_false(kprof_mappings_all_present(at, bytes));
+    assert_true(kprof_mappings_all_present(at + bytes - 1, 1));
+    munmap(memory, bytes);
+}
+
 TEST(test_named)
 {
     assert_true(kprof_mappings_named("/")); /* the program itself */

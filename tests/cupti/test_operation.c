@@ -1,6 +1,7 @@
 /* Transfers that are kept to be repeated: which, and how they are done again, by a driver that writes down what it is
  * asked. What came from the host comes from the device then, and what went to the host is compared; in a range that
  * counts all, both are copied between the device and page-locked memory. */
+#include "cupti/allocations.h"
 #include "cupti/calls.h"
 #include "cupti/device.h"
 #include "cupti/driver.h"
@@ -902,6 +903,24 @@ TEST(test_memory_of_others)
     }
     assert_string_equal(repeat_copy(POOL + PLACE - 63, DEVICE, NULL), "");
     assert_string_equal(repeat_copy(DEVICE, POOL + PLACE - 63, NULL), "");
+}
+
+/* While it stays on the host it is like pinned memory. */
+TEST(test_managed_memory_that_stays)
+{
+    const CUdeviceptr own[][2] = {{DEVICE, HOST}, {HOST, DEVICE}},
+                      managed[][2] = {{DEVICE, MANAGED}, {MANAGED, DEVICE}};
+    char expected[sizeof done], place[16], *at;
+    kprof_allocations_let_managed_stay(true);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(expected, sizeof expected, "%s", repeat_copy(own[i][0], own[i][1], NULL));
+        snprintf(place, sizeof place, "%x", (unsigned)HOST);
+        assert_string_not_equal(expected, "");
+        while ((at = strstr(expected, place)))
+            at[0] = '6';
+        assert_string_equal(repeat_copy(managed[i][0], managed[i][1], NULL), expected);
+    }
+    kprof_allocations_let_managed_stay(false);
 }
 
 /* Their last row counts, too, and the size of an element. */

@@ -92,6 +92,11 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     return KPROF_OK;
 }
 
+bool kprof_allocations_managed_stays(void)
+{
+    return false;
+}
+
 unsigned kprof_allocations_version(void)
 {
     return allocations_version;

@@ -91,6 +91,13 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     return KPROF_OK;
 }
 
+static bool managed_stays;
+
+bool kprof_allocations_managed_stays(void)
+{
+    return managed_stays;
+}
+
 unsigned kprof_allocations_version(void)
 {
     return 0;

@@ -1584,7 +1584,7 @@ TEST_WITH(test_other_context_that_is_at_work, NULL, end_other_context)
 TEST_WITH(test_managed_memory, NULL, mend)
 {
     uint64_t words[SIM_WORDS], added[SIM_WORDS];
-    sim.managed = true;
+    sim.managed = sim.managed_is_large = true;
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
     do_call((sim_step){.op = SIM_ALLOC, .a = MANAGED_SLOT, .shared = true});
     unsigned first = launch_on(SIM_ADD, MANAGED_SLOT), second = launch_on(SIM_ADD, MANAGED_SLOT);
@@ -1764,6 +1764,112 @@ TEST_WITH(test_managed_memory_and_another_thread, NULL, mend)
     unsigned third = launch(SIM_ADD);
     close_batch();
     assert_measured(third);
+}
+
+static int end_threads(void **state)
+{
+    const int failed = mend(state);
+    sim.several_threads = sim.hides_host = sim.managed_stays = sim.managed_is_over = false;
+    sim.managed_is_large = true;
+    return failed;
+}
+
+/* There is little enough of it to stay on the host, where the proof sees kernels reach it. They do not: so other
+ * threads may use it while the batch is open, and while it is replayed. */
+TEST_WITH(test_managed_memory_that_stays_on_the_host, NULL, end_threads)
+{
+    uint64_t words[SIM_WORDS];
+    sim.managed_is_large = false;
+    sim.several_threads = true;
+    const unsigned first = launch(SIM_ADD);
+    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 12}, NULL);
+    const unsigned second = launch(SIM_ADD);
+    assert_pending(first);
+    assert_true(sim.holds_managed);
+    close_batch();
+    assert_false(sim.holds_managed);
+    assert_measured(first);
+    assert_measured(second);
+    look_at(MANAGED_SLOT, words);
+    assert_filled(words, 1, 12);
+}
+
+/* What managed memory is for. */
+TEST_WITH(test_managed_memory_that_kernels_reach_on_the_host, NULL, end_threads)
+{
+    uint64_t words[SIM_WORDS], expected[SIM_WORDS];
+    sim.managed_is_large = false;
+    sim.several_threads = sim.hides_host = true;
+    look_at(MANAGED_SLOT, expected);
+    const unsigned first = launch(SIM_ADD), second = launch_on(SIM_SUM, MANAGED_SLOT);
+    assert_pending(first);
+    const unsigned third = launch(SIM_ADD); /* before it the second one's kernel is looked at, which is new */
+    assert_unmeasured(first, "reached memory of the host");
+    assert_unmeasured(second, "reached memory of the host");
+    assert_int_equal(repeated, 0);
+    look_at(MANAGED_SLOT, words);
+    assert_memory_equal(words, expected, sizeof words);
+    assert_false(sim.holds_managed);
+    close_batch();
+    assert_unmeasured(third, "other threads may use managed memory"); /* it was to join the batch that was lost */
+    assert_unmeasured(launch(SIM_ADD), "only watched");
+}
+
+/* Kernels may have reached that without being seen. */
+TEST_WITH(test_managed_memory_that_comes_while_some_stays, NULL, end_threads)
+{
+    sim.managed_is_large = false;
+    sim.several_threads = true;
+    const unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT, .shared = true});
+    const unsigned second = launch(SIM_ADD);
+    close_batch();
+    assert_unmeasured(first, "managed memory came");
+    assert_unmeasured(second, "managed memory came");
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
+/* Its first launch is lost, as the host may have used managed memory while it ran. Later ones need not be awaited. */
+TEST_WITH(test_long_kernel_beside_managed_memory_that_stays, NULL, end_threads)
+{
+    static sim_function slow = {"slow, beside managed", .kernel = SIM_ADD};
+    sim.managed_is_large = false;
+    for (int i = 0; i < 3; i++) {
+        sim.may_wait = true;
+        do_call(
+            (sim_step){.op = SIM_LAUNCH, .function = &slow, .a = SLOT, .b = SLOT, .slow_ms = 250, .tag = ++last_tag});
+        do_call((sim_step){.op = SIM_SYNC_STREAM});
+        await_work();
+        sim.may_wait = false;
+        kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+        if (i == 0)
+            assert_unmeasured(last_tag, "the GPU's work did not end within 0.1 s");
+    }
+    assert_true(sim.managed_stays);
+    close_batch();
+    assert_measured(last_tag);
+}
+
+/* That its kernel has ended by itself before tells nothing: the launch may wait for what comes behind it in another
+ * stream. */
+TEST_WITH(test_kernel_that_waits_beside_managed_memory_that_stays, NULL, end_threads)
+{
+    sim.managed_is_large = false;
+    sim.several_threads = true;
+    const unsigned first = launch(SIM_ADD);
+    sim_step elsewhere = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .stream = 1, .a = SLOT, .b = SLOT, .tag = ++last_tag};
+    do_call(elsewhere); /* before it the first one has ended */
+    const unsigned second = launch(SIM_ADD);
+    hold(0);
+    const unsigned third = launch(SIM_ADD);
+    elsewhere.tag = ++last_tag;
+    do_call(elsewhere);
+    assert_true(kprof_batch_is_sealed());
+    let_go(0);
+    close_when_ended();
+    assert_measured(first);
+    assert_unmeasured(second, "may have waited for");
+    assert_unmeasured(third, "may have waited for");
 }
 
 /* Nobody knows what the host does until its next call. */

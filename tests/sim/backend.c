@@ -363,7 +363,10 @@ static unsigned target_sharing(void)
     lock();
     unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
                        (sim.shares_with_devices ? KPROF_SHARES_WITH_DEVICES : 0) |
-                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) | (sim.has_managed ? KPROF_MANAGED : 0) |
+                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) |
+                       (!sim.has_managed    ? 0
+                        : sim.managed_stays ? KPROF_SHARES_WITH_HOST | KPROF_MANAGED_STAYS
+                                            : KPROF_MANAGED) |
                        (sim.ran_unseen ? KPROF_MAY_NOT_SAVE : 0);
     unlock();
     return sharing;
@@ -440,6 +443,61 @@ static const char *target_managed_obstacle(void)
     return sim.several_threads || !sim_is_programs() ? "other threads may use managed memory" : NULL;
 }
 
+static bool managed_may_stay(void)
+{
+    return sim.has_managed && !sim.managed_is_large && !sim.managed_stays && !sim.managed_is_over;
+}
+
+static void managed_stay(void)
+{
+    lock();
+    sim.managed_stays = true;
+    unlock();
+}
+
+static void end_stay(void)
+{
+    sim.managed_stays = false;
+    sim.managed_is_over = true;
+}
+
+/* Changes as managed memory comes. */
+static uint64_t sum_managed(void)
+{
+    uint64_t sum = 0;
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        sum += sim.slots[slot].live && sim.slots[slot].shared ? sim_hash(sim.slots[slot].generation, slot) : 0;
+    return sum;
+}
+
+static uint64_t held_managed;
+
+static kprof_status managed_hold(void)
+{
+    lock();
+    check_idle("managed memory is brought to the host");
+    if (!sim.managed_stays)
+        sim_violation("managed memory is not to stay on the host");
+    const bool fault = has_fault();
+    held_managed = sum_managed();
+    sim.holds_managed = !fault;
+    if (fault)
+        end_stay();
+    unlock();
+    return fault ? kprof_fail(KPROF_NOT_COLLECTED, "managed memory is not kept on the host (simulated)") : KPROF_OK;
+}
+
+static bool managed_let_go(bool reached)
+{
+    lock();
+    const bool is_same = !sim.holds_managed || held_managed == sum_managed();
+    sim.holds_managed = false;
+    if (reached)
+        end_stay();
+    unlock();
+    return is_same;
+}
+
 static bool target_enter_context(void *context)
 {
     if (context == &sim.contexts[sim_current])
@@ -470,7 +528,8 @@ static bool takes_shared(const sim_step *step)
 {
     if (step->op == SIM_LAUNCH && (step->kernel == SIM_SPIN || step->kernel == SIM_DELAY))
         return true;
-    return step->op == SIM_LAUNCH && !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    return step->op == SIM_LAUNCH && (!sim.managed || sim.managed_stays) &&
+           (sim.slots[step->a].shared || sim.slots[step->b].shared);
 }
 
 /* Is it so of a launch, or of one that the launched graph is made of? */
@@ -494,7 +553,7 @@ static const char *target_side_effect(const kprof_call *call)
 
 static const char *target_host_obstacle(void)
 {
-    return sim.several_threads || sim.runs_host_code || !sim.saves_host
+    return sim.several_threads || sim.runs_host_code || sim.managed_stays || !sim.saves_host
                ? "memory of the host may not be saved (simulated)"
                : NULL;
 }
@@ -1116,12 +1175,17 @@ static void save_slot(kprof_snapshot *snapshot, unsigned slot)
     sim.slots[slot].is_hosts = false;
 }
 
+static bool is_saved_managed(void)
+{
+    return sim.managed && !sim.managed_stays;
+}
+
 /* Memory of the device, and the variables of modules that were noted. */
 static void save_what_is_there(kprof_snapshot *snapshot)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live &&
-            !sim.slots[slot].cached && (!sim.slots[slot].shared || sim.managed || snapshot->with_host))
+            !sim.slots[slot].cached && (!sim.slots[slot].shared || is_saved_managed() || snapshot->with_host))
             save_slot(snapshot, slot);
     for (unsigned module = 0; module < SIM_MODULES; module++)
         if (sim.noted[module] && sim_context_of_stream(module % SIM_STREAMS) == snapshot->context)
@@ -1238,7 +1302,7 @@ static bool snapshot_leave_host(kprof_snapshot *snapshot)
         sim_violation("memory of the host is given up in another context, or none was saved");
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         snapshot->slots[slot].saved = snapshot->slots[slot].watched =
-            snapshot->slots[slot].saved && (!sim.slots[slot].shared || sim.managed);
+            snapshot->slots[slot].saved && (!sim.slots[slot].shared || is_saved_managed());
     snapshot->with_host = sim.host_is_saved = false;
     unlock();
     return true;

@@ -257,6 +257,7 @@ void sim_reset(uint64_t seed)
     sim.now_ms = 0;
     sim.shares_memory = sim.has_flags;
     sim.shares_with_devices = sim.waits_for_host = sim.runs_host_code = sim.has_managed = false;
+    sim.managed_stays = sim.managed_is_over = sim.holds_managed = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES && !is_second(slot))
@@ -373,9 +374,10 @@ static void compute(const sim_step *step)
     }
 }
 
-static unsigned reach_of(const sim_step *step)
+static unsigned reach_of(const sim_step *step, bool is_replay)
 {
-    const bool writes = !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    const bool is_seen = !sim.managed || (is_replay ? sim.managed_stays : sim.holds_managed);
+    const bool writes = is_seen && (sim.slots[step->a].shared || sim.slots[step->b].shared);
     const bool reads = step->kernel == SIM_SPIN || step->kernel == SIM_DELAY;
     const bool device = sim.slots[step->a].exported || sim.slots[step->b].exported;
     return (writes ? SIM_WRITES_HOST : reads ? SIM_READS_HOST : 0) | (device ? SIM_REACHES_DEVICE : 0);
@@ -439,7 +441,7 @@ static void run_kernel(const sim_work *work)
     const sim_slot *variable = &sim.slots[variable_of(step)];
     if (!variable->live || (step->module > 0 && step->module != variable->generation))
         sim_violation("a kernel runs whose module is unloaded");
-    note_run(work, signature_of(step), reach_of(step));
+    note_run(work, signature_of(step), reach_of(step, work->is_replay));
     sim.slots[step->a].is_hosts = sim.slots[step->b].is_hosts = false;
     compute(step);
     if (step->flag > 0)
@@ -526,7 +528,7 @@ static void run_graph(const sim_work *work)
     if (sim.contexts[sim_context_of_stream(work->step.stream)].failed)
         return;
     for (unsigned i = 0; i < graph->count; i++)
-        reach |= graph->items[i].step.op == SIM_LAUNCH ? reach_of(&graph->items[i].step) : 0;
+        reach |= graph->items[i].step.op == SIM_LAUNCH ? reach_of(&graph->items[i].step, work->is_replay) : 0;
     note_run(work, signature_of_graph(&work->step), reach);
     for (unsigned i = 0; i < graph->count; i++) {
         const sim_step step = node_of(&work->step, i);

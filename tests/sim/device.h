@@ -230,12 +230,14 @@ typedef struct sim_machine {
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
     bool shares_memory, shares_with_devices, waits_for_host, runs_host_code, has_managed;
-    unsigned turn;              /* number of the one that uses the common part */
-    unsigned waiters;           /* threads of the engine that wait for held work */
-    uint64_t submitted, ended;  /* work of the program so far, and of all */
-    int64_t held_ns[SIM_LANES]; /* for how long calls of the thread were held */
-    int64_t now_ms;             /* time of the device, which passes while calls are held */
-    bool is_in_driver;          /* in a call of the program, which may wait: slow launches end */
+    bool managed_stays, managed_is_over; /* on the host while a batch is open; never again */
+    bool holds_managed;                  /* there, now: kernels reach it as they do memory of the host */
+    unsigned turn;                       /* number of the one that uses the common part */
+    unsigned waiters;                    /* threads of the engine that wait for held work */
+    uint64_t submitted, ended;           /* work of the program so far, and of all */
+    int64_t held_ns[SIM_LANES];          /* for how long calls of the thread were held */
+    int64_t now_ms;                      /* time of the device, which passes while calls are held */
+    bool is_in_driver;                   /* in a call of the program, which may wait: slow launches end */
     uint64_t random;
     bool noted[SIM_MODULES];  /* modules whose variables snapshots hold */
     bool second[SIM_STREAMS]; /* modules whose variables are of SIM_SECONDS, by stream */
@@ -264,6 +266,7 @@ typedef struct sim_machine {
     bool changes_stream;      /* the next graph was in another stream before */
     bool tells;               /* graphs tell the host that it may use what they copied before they have ended */
     bool managed;          /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
+    bool managed_is_large; /* too much of it to stay on the host while a batch is open */
     bool several_threads;  /* the application has them */
     bool refuses_frees;    /* the driver frees what the program names, whatever is put in its place */
     bool sees_output;      /* what kernels print can be seen and dropped */

@@ -426,6 +426,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     }
     sim.hides_host = sim_random(&random) % 2 == 0;
     sim.managed = sim_random(&random) % 2 == 0;
+    sim.managed_is_large = first / GROUP % 3 == 1;
     sim.refuses_frees = first / GROUP % 4 == 2;
     sim.sees_output = first % 3 > 0;
     sim.hides_output = first % 3 == 1;
@@ -720,6 +721,13 @@ static bool is_of_waiting(const char *reason)
            strstr(reason, "another thread stayed");
 }
 
+/* Does the reason tell of managed memory that stayed on the host, where kernels reached it? That loses a batch. */
+static bool is_of_managed(const char *reason)
+{
+    return group.traits.shared_memory && sim.managed &&
+           (strstr(reason, "reached memory of the host") || strstr(reason, "managed memory came"));
+}
+
 /* Reasons that come from what other launches do, and when. */
 static bool is_excused(const kprof_launch_record *launch)
 {
@@ -729,7 +737,7 @@ static bool is_excused(const kprof_launch_record *launch)
            strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) || sim.arm ||
-           (may_be_late() && is_of_waiting(launch->reason)) ||
+           (may_be_late() && is_of_waiting(launch->reason)) || is_of_managed(launch->reason) ||
            (sim.hides_output && strstr(launch->reason, "its kernel can print, and kprof does not see")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
            (sim.slow && strstr(launch->reason, "took far longer")) || strstr(launch->reason, "only watched") ||

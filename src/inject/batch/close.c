@@ -319,17 +319,19 @@ void kprof_close_or_give_up(kprof_batch *batch, const char *why)
 
 /* The batch must have a chosen launch, since the proof is read for those alone. Afterwards memory is as the own runs
  * left it, and they go on if each replay gave the host the `same`. */
-static kprof_status try_replays(kprof_batch *batch, bool *same)
+static kprof_status try_replays(kprof_batch *batch, bool replays, bool *same)
 {
     kprof_batch_state *state = &batch->state;
     *same = false;
     kprof_status status = end_own_run(batch, kprof_ends_await(&batch->ends, state));
     if (status == KPROF_OK && batch->ends.most_replayed < state->list.count)
         return status; /* kprof must not repeat all of them, so it tries none */
-    KPROF_THEN(status, kprof_replay_try(&batch->replay, state, &batch->passes));
+    if (status == KPROF_OK && replays)
+        status = kprof_replay_try(&batch->replay, state, &batch->passes);
     if (status != KPROF_OK || batch->passes.replayed < state->list.count)
         return status;
-    kprof_compare_note_same(state, batch->passes.replayed);
+    if (replays)
+        kprof_compare_note_same(state, batch->passes.replayed);
     *same = true;
     state->ranges.count = state->ranges.first;
     state->ranges.lenient = state->ranges.unread = 0;
@@ -360,24 +362,40 @@ bool kprof_close_behind_copy(kprof_batch *batch)
     return true;
 }
 
+/* While managed memory stays on the host, is there a launch whose kernel no proof has cleared? If it reaches that
+ * memory, the batch is lost, so that it should have few launches. */
+static bool has_unproved(kprof_batch *batch)
+{
+    const kprof_launch_list *list = &batch->state.list;
+    size_t *first = &batch->closing.first_unproved;
+    if (!kprof_state_has_managed_stay(&batch->state))
+        return false;
+    *first = *first < list->count ? *first : list->count; /* the driver may have refused the last ones */
+    while (*first < list->count && (!list->items[*first].kernel || atomic_load(&list->items[*first].kernel->proved)))
+        ++*first;
+    return *first < list->count;
+}
+
 void kprof_close_or_go_on(kprof_batch *batch)
 {
     kprof_batch_state *state = &batch->state;
-    bool same, tries = batch->comparison.shown && may_try(batch) && ends_now(state);
+    const bool replays = batch->comparison.shown;
+    bool same, tries = (replays || has_unproved(batch)) && may_try(batch) && ends_now(state);
     batch->comparison.shown = false;
     if (!tries)
         return;
+    batch->closing.first_unproved = state->list.count;
     int64_t begun_ns = kprof_monotonic_ns();
     bool entered = kprof_engine.device->target_enter_context(state->context->context);
     kprof_process_forget_reason();
     kprof_recording_hold();
-    kprof_status status = try_replays(batch, &same);
+    kprof_status status = try_replays(batch, replays, &same);
     int64_t took_ns = kprof_monotonic_ns() - begun_ns;
     state->times.try_ms += (double)took_ns * 1e-6;
     state->started_ns += took_ns; /* its age is that of its own runs */
     state->list.chosen_ns += took_ns;
     if (status != KPROF_OK)
-        finish(batch, "a try of its replays", status);
+        finish(batch, replays ? "a try of its replays" : "its proof", status);
     else if (!same)
         (void)kprof_close_batch(batch, "a copy to the host that differs in replays");
     kprof_recording_release(kprof_state_is_open(state) && kprof_own_run_counts(&batch->own, state));

@@ -16,7 +16,7 @@ void kprof_close_seal(kprof_batch *batch, const char *why);
  * return true. */
 bool kprof_close_behind_copy(kprof_batch *batch);
 /* Call this before a launch joins. If a trial is due, find out whether replays give the host the same: then the batch
- * goes on, else close it. */
+ * goes on, else close it. While managed memory stays on the host, find out likewise whether new kernels reached it. */
 void kprof_close_or_go_on(kprof_batch *batch);
 /* Has the batch been open for so long that it is time to close it? */
 bool kprof_close_is_due(kprof_batch *batch);

@@ -48,12 +48,14 @@ static void note_late(kprof_ends *ends, const kprof_batch_state *state)
     ends->awaits_value = false;
 }
 
-/* Skip launches if kprof has seen their kernels end by themselves. */
+/* Skip launches if kprof has seen their kernels end by themselves. Beside managed memory each launch was awaited; where
+ * that stays on the host, none is repeated that may wait this time. */
 static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
 {
+    const bool trusts = !kprof_state_has_managed_stay(state);
     while (ends->unproved < first_behind_value(ends, state)) {
         const kprof_kernel *kernel = state->list.items[ends->unproved].kernel;
-        if (kernel && !atomic_load(&kernel->ends_alone))
+        if (kernel && (!trusts || !atomic_load(&kernel->ends_alone)))
             break;
         ends->unproved++;
     }

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 
 /* Copy the kernels of a graph. Return why one of them cannot be replayed; NULL if all can. */
-static const char *copy_kernels(kprof_graph_launches launches, kprof_operation **operations)
+static const char *copy_kernels(kprof_batch *batch, kprof_graph_launches launches, kprof_operation **operations)
 {
+    const kprof_decision refused = {.kind = KPROF_REFUSED, .why = ""};
     static __thread char text[400];
     for (size_t i = 0; i < launches.count; i++) {
         const kprof_batch_launch *launch = &launches.items[i];
@@ -23,6 +24,8 @@ static const char *copy_kernels(kprof_graph_launches launches, kprof_operation *
             continue;
         operations[i] = kprof_engine.device->operation_copy(launch->call, NULL);
         const char *why = kprof_decision_node_obstacle(launch, operations[i]);
+        const bool again = why && kprof_join_has_managed_stay(batch, launch, &refused);
+        why = again ? kprof_decision_node_obstacle(launch, operations[i]) : why;
         if (!why)
             continue;
         snprintf(text, sizeof text, "a kernel of the graph: %s", why);
@@ -99,7 +102,7 @@ static kprof_status prepare(kprof_batch *batch, kprof_graph_launches launches, k
 {
     size_t ranges = count_chosen(launches) + 1; /* one around all of them, in a search */
     const char *why = operations && kprof_state_reserve(&batch->state, launches.count)
-                          ? copy_kernels(launches, operations)
+                          ? copy_kernels(batch, launches, operations)
                           : "there is no memory to keep what the graph does";
     if (why)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", why);

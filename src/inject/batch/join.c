@@ -35,6 +35,8 @@ static bool may_do_unseen(const kprof_batch *batch, const kprof_batch_launch *la
     const bool unwatched = batch->state.unwatched;
     if (!unwatched && !kprof_own_run_is_lenient(&batch->own, &batch->state))
         return false;
+    if (kprof_state_has_managed_stay(&batch->state)) /* code may have its address, where no argument leads to it */
+        return true;
     if (kprof_decision_is_proved(launch, operation) != unwatched)
         return unwatched;
     return kprof_decision_is_suspicious(launch, operation) || kprof_engine.device->target_capturing() ||
@@ -551,6 +553,24 @@ static bool await_value(kprof_batch *batch, const kprof_batch_launch *wait)
     return true;
 }
 
+/* What is known of it was seen while managed memory was in reach of kernels unseen. */
+static void forget_what_was_seen(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->proved, false);
+    atomic_store(&kernel->ends_late, false);
+    atomic_store(&kernel->timeouts, 0);
+}
+
+bool kprof_join_has_managed_stay(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    if (!kprof_decision_wants_managed_to_stay(launch, decision) ||
+        !kprof_close_batch(batch, "managed memory that is to stay on the host"))
+        return false;
+    kprof_engine.device->managed_stay();
+    kprof_kernels_visit(forget_what_was_seen);
+    return true;
+}
+
 bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
 {
     kprof_batch_state *state = &batch->state;
@@ -582,6 +602,8 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     const kprof_decision_kind kind = is_live ? KPROF_LIVE : operation ? KPROF_REPLAYED : KPROF_REFUSED;
     candidate c = {.launch = launch, .operation = operation, .opens = opens, .decision = {.kind = kind, .why = ""}};
     if (launch->kernel && !is_live)
+        c.decision = kprof_decision_make(launch, operation);
+    if (launch->kernel && !is_live && kprof_join_has_managed_stay(batch, launch, &c.decision))
         c.decision = kprof_decision_make(launch, operation);
     if (launch->repeats && c.decision.kind != KPROF_REPLAYED) {
         kprof_engine.device->operation_free(operation);

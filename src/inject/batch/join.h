@@ -15,5 +15,8 @@ const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_laun
 /* In a search, call this before a launch or graph is added. It can have a range of its own if the context is idle, or
  * share that of the launch before it, which goes on. Else this seals the batch, and returns false. */
 bool kprof_join_searches(kprof_batch *batch, const kprof_batch_launch *launch, bool *is_idle);
+/* If managed memory is what speaks against repeating the launch, have it stay on the host from now on, and close the
+ * open batch. True: decide again. */
+bool kprof_join_has_managed_stay(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision);
 /* If the host may have changed memory that it shares with the GPU since the last call, add that change to the batch. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call);

@@ -29,6 +29,8 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     kprof_evaluations_free(&batch->passes.evaluations);
     kprof_source_free(&batch->replay.source);
     kprof_timelines_free(&batch->replay.timelines);
+    if (kprof_state_has_managed_stay(state)) /* its own run may not have ended */
+        (void)kprof_engine.device->managed_let_go(false);
     if (state->saved)
         kprof_engine.device->snapshot_drop(state->context->snapshot, is_idle);
     state->saved = false;
@@ -130,6 +132,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     state->times = (kprof_batch_times){0};
     atomic_store(&state->signs.spoiled, NULL);
     batch->passes.shares = false;
+    batch->closing.first_unproved = 0;
     batch->comparison = (kprof_comparison){0};
     batch->behind.stands = batch->behind.wanted;
     batch->behind.begun = batch->behind.prepared = batch->behind.goes_on = batch->behind.watched = false;

@@ -20,7 +20,10 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
     if ((state->kind == KPROF_REPLAYED && !state->proved) || state->kind == KPROF_INSTRUCTED)
         return KPROF_OK; /* the application's own run is in no pass of the profiler's */
     bool window = state->kind == KPROF_MULTIPLEXED;
-    kprof_status status = window ? kprof_passes_begin_window(state, opener) : kprof_passes_begin_own(passes, state);
+    kprof_status status = kprof_state_has_managed_stay(state) ? kprof_engine.device->managed_hold() : KPROF_OK;
+    if (status != KPROF_OK)
+        return status;
+    status = window ? kprof_passes_begin_window(state, opener) : kprof_passes_begin_own(passes, state);
     if (status == KPROF_OK && !window)
         status = kprof_engine.device->target_synchronize();
     state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -278,6 +281,9 @@ kprof_status kprof_own_run_end(kprof_own_run *own, kprof_batch_state *state, kpr
     }
     kprof_status ended = own->in_pass ? end_pass(own, state, passes) : KPROF_OK;
     kprof_passes_wait(state); /* whatever the status: threads may be at it */
+    if (kprof_state_has_managed_stay(state) && !kprof_engine.device->managed_let_go(ended == KPROF_NOT_COLLECTED) &&
+        ended == KPROF_OK)
+        ended = kprof_fail(KPROF_NOT_COLLECTED, "managed memory came, or left the host, while the batch was open");
     if (awaited != KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
     return ended;

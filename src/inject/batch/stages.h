@@ -15,10 +15,11 @@ typedef struct kprof_opening {
 } kprof_opening;
 
 typedef struct kprof_closing {
-    char why[128];      /* the batch is sealed */
-    int64_t begun_ns;   /* when the batch that closes began to */
-    int64_t looked_ns;  /* when kprof last looked for others that wait for the counters */
-    bool lost_in_pause; /* a batch that only the application's thread could have replayed */
+    char why[128];         /* the batch is sealed */
+    int64_t begun_ns;      /* when the batch that closes began to */
+    int64_t looked_ns;     /* when kprof last looked for others that wait for the counters */
+    size_t first_unproved; /* launches before this one have been proved, where managed memory stays on the host */
+    bool lost_in_pause;    /* a batch that only the application's thread could have replayed */
 } kprof_closing;
 
 typedef struct kprof_batch {

@@ -23,6 +23,11 @@ bool kprof_state_has_managed(const kprof_batch_state *state)
     return kprof_state_records(state) && (atomic_load(&state->signs.sharing) & KPROF_MANAGED);
 }
 
+bool kprof_state_has_managed_stay(const kprof_batch_state *state)
+{
+    return state->kind == KPROF_REPLAYED && (atomic_load(&state->signs.sharing) & KPROF_MANAGED_STAYS);
+}
+
 bool kprof_state_saves_host(const kprof_batch_state *state)
 {
     return kprof_state_records(state) && atomic_load(&state->signs.saves_host);

@@ -130,6 +130,8 @@ static inline bool kprof_state_is_sealed(const kprof_batch_state *state)
 bool kprof_state_is_of(const kprof_batch_state *state, const kprof_call *call);
 /* Is the batch repeated, in a process that has managed memory? */
 bool kprof_state_has_managed(const kprof_batch_state *state);
+/* Is it repeated, and does managed memory stay on the host meanwhile? */
+bool kprof_state_has_managed_stay(const kprof_batch_state *state);
 /* Do its replays put memory of the host back? */
 bool kprof_state_saves_host(const kprof_batch_state *state);
 /* Is either of these two true? */
