@@ -27,7 +27,7 @@ static struct {
     bool incomplete;
     atomic_bool doubtful; /* a context has ended, perhaps with memory that has none here */
     atomic_uint version;
-    atomic_bool managed_stays; /* on the host while a batch is open */
+    atomic_bool managed_stays;                 /* on the host while a batch is open */
     unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
     size_t unmapped_count;
 } list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -238,8 +238,8 @@ static bool list_those(wanted w, kprof_span **out, size_t *out_count)
     *out = list.incomplete ? NULL : kprof_calloc(list.count + 1, sizeof **out);
     for (size_t i = 0; *out && i < list.count; i++) {
         const allocation *a = &list.allocations[i];
-        const bool is_any = a->is_host || (w.only_managed && !w.context), stays = a->is_managed && w.leaves_managed;
-        bool in_reach = is_any || (a->context ? a->context == w.context : a->device == w.device);
+        const bool stays = a->is_managed && w.leaves_managed;
+        bool in_reach = a->is_host || a->is_managed || (a->context ? a->context == w.context : a->device == w.device);
         if (in_reach && !stays && a->is_host == w.only_host && (a->is_managed || !w.only_managed))
             (*out)[(*out_count)++] = (kprof_span){a->address, a->size_bytes};
     }
@@ -251,9 +251,9 @@ bool kprof_allocations_list(const void *context, int device, kprof_span **out, s
     return list_those((wanted){context, device, false, false, kprof_allocations_managed_stays()}, out, count);
 }
 
-bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count)
+bool kprof_allocations_list_managed(kprof_span **out, size_t *count)
 {
-    return list_those((wanted){context, -1, true, false, false}, out, count);
+    return list_those((wanted){NULL, -1, true, false, false}, out, count);
 }
 
 bool kprof_allocations_list_host(kprof_span **out, size_t *count)

@@ -31,19 +31,19 @@ typedef struct kprof_memory_change {
     size_t access_count;
 } kprof_memory_change;
 
-/* From now on managed memory stays on the host while a batch is open, or not: kernels that are repeated do not reach it,
- * so that no snapshot has it. No batch may be open. */
+/* From now on managed memory stays on the host while a batch is open, or not: kernels that are repeated do not reach
+ * it, so that no snapshot has it. No batch may be open. */
 void kprof_allocations_let_managed_stay(bool stays);
 bool kprof_allocations_managed_stays(void);
 /* Note what a call, which succeeded in `context`, allocated, mapped, freed or unmapped. */
 void kprof_allocations_note(const kprof_memory_change *change, const void *context);
 /* Changes when memory was added, or could not be. */
 unsigned kprof_allocations_version(void);
-/* The memory of a context, and of its device where it belongs to no context, as an array that the caller frees. False
- * when it is not known, because memory ran out. */
+/* The memory of a context, and of its device where it belongs to no context, and managed memory unless that stays on
+ * the host, as an array that the caller frees. False when it is not known, because memory ran out. */
 bool kprof_allocations_list(const void *context, int device, kprof_span **out, size_t *count);
-/* List managed memory: that of a context, or of all for NULL. */
-bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count);
+/* List managed memory, which kernels of all contexts reach. */
+bool kprof_allocations_list_managed(kprof_span **out, size_t *count);
 /* List the memory of the host that kernels reach; that of the functions above is the device's or managed. */
 bool kprof_allocations_list_host(kprof_span **out, size_t *count);
 /* Add up the memory that is not the host's, of all contexts and devices. 0: not known. */

@@ -29,11 +29,11 @@ static bool add_touched(span_list *list, uint64_t begin, uint64_t end)
     return true;
 }
 
-static bool add_allocations(span_list *list, const void *context)
+static bool add_allocations(span_list *list)
 {
     KPROF_AUTO_FREE kprof_span *spans = NULL;
     size_t count, bytes = 0;
-    bool known = kprof_allocations_list_managed(context, &spans, &count);
+    bool known = kprof_allocations_list_managed(&spans, &count);
     for (size_t i = 0; known && i < count; i++) {
         bytes += spans[i].size_bytes;
         known = bytes <= MOST_LOOKED_AT_BYTES &&
@@ -42,11 +42,11 @@ static bool add_allocations(span_list *list, const void *context)
     return known;
 }
 
-static bool add_variables(span_list *list, const void *context)
+static bool add_variables(span_list *list)
 {
     kprof_variable *variables;
     size_t count;
-    if (!kprof_variables_list(context, &variables, &count))
+    if (!kprof_variables_list(NULL, &variables, &count))
         return false;
     bool known = true;
     for (size_t i = 0; i < count && known; i++)
@@ -57,10 +57,10 @@ static bool add_variables(span_list *list, const void *context)
     return known;
 }
 
-bool kprof_managed_list_touched(const void *context, kprof_span **out, size_t *count)
+bool kprof_managed_list_touched(kprof_span **out, size_t *count)
 {
     span_list list = {0};
-    bool known = add_allocations(&list, context) && add_variables(&list, context);
+    bool known = add_allocations(&list) && add_variables(&list);
     if (!known)
         free(list.items);
     *out = known ? list.items : NULL;

@@ -4,7 +4,7 @@
 
 #include "cupti/allocations.h"
 
-/* List what the host has of the managed memory of a context, as it has since a kernel or kprof last used it. The
- * context must be idle since then: a kernel takes pages back. The caller frees the array. False when the system does
- * not tell, or takes too long. */
-bool kprof_managed_list_touched(const void *context, kprof_span **out, size_t *count);
+/* List what the host has of managed memory, as it has since a kernel or kprof last used it. All contexts must be idle
+ * since then: a kernel takes pages back. The caller frees the array. False when the system does not tell, or takes too
+ * long. */
+bool kprof_managed_list_touched(kprof_span **out, size_t *count);

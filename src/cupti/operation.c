@@ -392,25 +392,20 @@ static bool add_host(kprof_span **spans, size_t *count)
     return all != NULL;
 }
 
-static kprof_status list_used_by_host(const kprof_driver_api *driver, const kprof_snapshot *snapshot,
-                                      kprof_span **spans, size_t *count)
+static kprof_status list_used_by_host(const kprof_snapshot *snapshot, kprof_span **spans, size_t *count)
 {
-    CUcontext context = NULL;
-    bool known = driver->cuCtxGetCurrent_(&context) == CUDA_SUCCESS &&
-                 kprof_managed_list_touched(context, spans, count) &&
-                 (!kprof_snapshot_has_host(snapshot) || add_host(spans, count));
+    bool known =
+        kprof_managed_list_touched(spans, count) && (!kprof_snapshot_has_host(snapshot) || add_host(spans, count));
     return known ? KPROF_OK
                  : kprof_fail(KPROF_UNSUPPORTED, "what the host did to memory that the GPU reaches is not known");
 }
 
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out)
 {
-    const kprof_driver_api *driver;
     KPROF_AUTO_FREE kprof_span *spans = NULL;
     size_t count = 0;
     *out = NULL;
-    kprof_status status = kprof_driver_load(&driver);
-    KPROF_THEN(status, list_used_by_host(driver, snapshot, &spans, &count));
+    kprof_status status = list_used_by_host(snapshot, &spans, &count);
     if (status == KPROF_OK && count > 0) {
         *out = calloc(1, sizeof **out);
         status = *out ? kprof_snapshot_keep(snapshot, spans, count, &(*out)->kept_memory) : KPROF_NO_MEMORY;

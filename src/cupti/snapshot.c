@@ -435,12 +435,13 @@ static kprof_status add_variables(kprof_snapshot *s)
 {
     kprof_variable *known;
     size_t count, found = 0;
-    if (!kprof_variables_list(s->context, &known, &count))
+    if (!kprof_variables_list(NULL, &known, &count))
         return kprof_fail(KPROF_UNSUPPORTED, "the module variables are not known");
     KPROF_AUTO_FREE kprof_span *spans = kprof_calloc(count + 1, sizeof *spans);
     kprof_status status = spans ? KPROF_OK : KPROF_NO_MEMORY;
     for (size_t i = 0; i < count && status == KPROF_OK; i++) {
-        if (known[i].is_managed && kprof_allocations_managed_stays())
+        const bool is_others = known[i].context && known[i].context != s->context;
+        if (known[i].is_managed ? kprof_allocations_managed_stays() : is_others)
             continue;
         status = locate_variable(s, &known[i], &spans[found]);
         found += status == KPROF_OK && spans[found].size_bytes > 0;

@@ -37,7 +37,7 @@ static bool list_all(span_list *list)
     size_t count = 0;
     *list = (span_list){0};
     bool known =
-        kprof_allocations_list_managed(NULL, &list->items, &list->count) && kprof_variables_list(NULL, &variables, &count);
+        kprof_allocations_list_managed(&list->items, &list->count) && kprof_variables_list(NULL, &variables, &count);
     for (size_t i = 0; i < count && known; i++) {
         if (!variables[i].is_managed)
             continue;

@@ -34,13 +34,6 @@ bool kprof_decision_proves(const kprof_chip_metrics *metrics)
     return metrics->proof.count > 0 && (repeats_ranges || kprof_repeats_launches()) && kprof_decision_needs_proof();
 }
 
-const char *kprof_decision_managed_obstacle(const void *context)
-{
-    if (kprof_contexts_has_others(context))
-        return "there is managed memory and more than one context";
-    return kprof_engine.device->target_managed_obstacle();
-}
-
 const char *kprof_decision_host_obstacle(const void *context)
 {
     if (kprof_contexts_has_others(context))
@@ -48,10 +41,10 @@ const char *kprof_decision_host_obstacle(const void *context)
     return kprof_engine.device->target_host_obstacle();
 }
 
-static const char *why_not_saved(const void *context)
+static const char *why_not_saved(void)
 {
     unsigned sharing = kprof_engine.device->target_sharing();
-    const char *why = sharing & KPROF_MANAGED ? kprof_decision_managed_obstacle(context) : NULL;
+    const char *why = sharing & KPROF_MANAGED ? kprof_engine.device->target_managed_obstacle() : NULL;
     if (why)
         return why;
     if (sharing & KPROF_SHARES_WITH_DEVICES)
@@ -120,7 +113,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         return "launches of the kernel take longer than a call is held, and the host may use managed memory meanwhile";
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
-    why = why_not_saved(launch->call->context);
+    why = why_not_saved();
     if (why || !kprof_decision_needs_proof())
         return why;
     why = launch->metrics && launch->metrics->proof.count == 0 ? "the chip cannot tell which launches reach host memory"
@@ -149,7 +142,7 @@ bool kprof_decision_wants_managed_to_stay(const kprof_batch_launch *launch, cons
                      launch->metrics && launch->metrics->proof.count > 0 && kprof_repeats_launches() &&
                      (kprof_engine.device->target_sharing() & KPROF_MANAGED);
     return may && kprof_engine.device->managed_may_stay() &&
-           (is_long || kprof_decision_managed_obstacle(launch->call->context));
+           (is_long || kprof_engine.device->target_managed_obstacle());
 }
 
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation)
@@ -246,7 +239,7 @@ bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_dec
 {
     bool is_repeated = decision->kind == KPROF_REPLAYED && decision->needs == 0;
     return !is_repeated && kprof_repeats_launches() && !kprof_engine.device->target_runs_elsewhere(launch->call) &&
-           !why_not_saved(launch->call->context) && !(kprof_engine.device->target_sharing() & ANY_MANAGED) &&
+           !why_not_saved() && !(kprof_engine.device->target_sharing() & ANY_MANAGED) &&
            (!kprof_decision_needs_proof() || launch->metrics->proof.count > 0);
 }
 

@@ -74,11 +74,9 @@ bool kprof_decision_has_other_writers(void);
 bool kprof_decision_may_wait(const kprof_batch_launch *launch);
 /* May any work of the process? */
 bool kprof_decision_may_be_helped(void);
-/* Return why managed memory may not be saved and restored in replays now, by the thread that launches in the context;
- * NULL if it may. A batch is replayed before that thread leaves the call, since then the application may change the
- * memory with no call at all. */
-const char *kprof_decision_managed_obstacle(const void *context);
-/* The same for memory of the host that the GPU reaches, by a launch that has a batch of its own. */
+/* Return why memory of the host that the GPU reaches may not be saved and restored in replays now, by the thread that
+ * launches in the context; NULL if it may. A batch is replayed before that thread leaves the call, since then the
+ * application may change the memory with no call at all. */
 const char *kprof_decision_host_obstacle(const void *context);
 /* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
  * did not. */

@@ -261,8 +261,15 @@ TEST(test_managed)
     note(ID(cuMemAllocManaged), &p);
     allocate(HIGH, 100);
     assert_spans({LOW, 300}, {HIGH, 100}, );
-    assert_true(kprof_allocations_list_managed(&context, &found, &count));
+    assert_true(kprof_allocations_list_managed(&found, &count));
     assert_true(count == 1 && found[0].address == LOW && found[0].size_bytes == 300);
+    free(found);
+    kprof_allocations_let_managed_stay(true); /* no snapshot has it */
+    assert_spans({HIGH, 100}, );
+    kprof_allocations_let_managed_stay(false);
+    static char other;
+    assert_true(kprof_allocations_list(&other, 0, &found, &count)); /* its kernels reach managed memory alone */
+    assert_true(count == 1 && found[0].address == LOW);
     free(found);
     free_memory(LOW);
     assert_spans({HIGH, 100}, );

@@ -308,9 +308,9 @@ void kprof_kept_memory_free(kprof_kept_memory *kept)
     assert_null(kept);
 }
 
-bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
+bool kprof_managed_list_touched(kprof_span **out, size_t *count)
 {
-    (void)of, (void)out, (void)count;
+    (void)out, (void)count;
     return false;
 }
 

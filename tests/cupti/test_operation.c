@@ -302,9 +302,8 @@ static kprof_status keep_result;
 static char kept_memory;
 static uint64_t wanted_host; /* is saved, and kept, too */
 
-bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
+bool kprof_managed_list_touched(kprof_span **out, size_t *count)
 {
-    assert_ptr_equal(of, &own_context);
     *out = touched_known ? calloc(touched_count + 1, sizeof **out) : NULL;
     *count = touched_known ? touched_count : 0;
     for (size_t i = 0; *out && i < touched_count; i++)

@@ -71,9 +71,8 @@ bool kprof_mappings_all_present(uint64_t address, size_t size_bytes)
     return !is_absent;
 }
 
-bool kprof_allocations_list_managed(const void *of, kprof_span **out, size_t *count)
+bool kprof_allocations_list_managed(kprof_span **out, size_t *count)
 {
-    assert_null(of);
     *out = calloc(COUNT_OF(spans), sizeof **out);
     *count = span_count;
     for (size_t i = 0; *out && i < span_count; i++)

@@ -161,8 +161,8 @@ static kprof_status check_may_replay(const kprof_batch_state *state)
     const char *why = atomic_load(&state->signs.spoiled);
     if (!why)
         why = kprof_engine.device->writers_devices();
-    if (!why && kprof_state_has_managed(state)) /* another context or thread may have come with the launch */
-        why = kprof_decision_managed_obstacle(state->context->context);
+    if (!why && kprof_state_has_managed(state)) /* another thread may have come with the launch */
+        why = kprof_engine.device->target_managed_obstacle();
     if (!why && (state->needs & KPROF_SAVES_HOST))
         why = kprof_decision_host_obstacle(state->context->context);
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
