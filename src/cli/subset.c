@@ -191,8 +191,7 @@ kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_par
         .sections = &out->sections,
         .sections_of_set = &out->sections_of_sets,
         .metrics = &out->metrics,
-        .with_instances = options->instances != KPROF_INSTANCES_NONE && options->page == KPROF_PAGE_RAW &&
-                          options->format == KPROF_FORMAT_CSV_NCU,
+        .with_instances = options->page == KPROF_PAGE_RAW && options->format == KPROF_FORMAT_CSV_NCU,
         .catalog = out->catalog,
     };
     return status;

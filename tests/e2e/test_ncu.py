@@ -650,6 +650,17 @@ class Scripts(Case):
         told = self.kprof("report", "a.ncu-rep", "--print-nvtx-rename", "kernel").err
         self.assertIn("--print-nvtx-rename has no effect but", told)
 
+    def test_sums_over_instructions(self):
+        """A script looks for samples of warps among the columns of the raw page."""
+        name = "smsp__pcsamp_warps_issue_stalled_wait"
+        raw = ["-i", "a", "--page", "raw", "--csv"]
+        self.run_ncu("--injection-path", INJECTION, "--set", "source", "-o", "a", APP, f"launch={VECTOR_ADD}")
+        alone, each, chosen = (list(csv.DictReader(io.StringIO(self.run_ncu(*raw, *words).out)))[1][name] for words in
+                               ([], ["--print-metric-instances", "values"], ["--metrics", name]))
+        self.assertRegex(alone, r"^\d+(\.\d\d)?$")
+        self.assertRegex(each, f"^{re.escape(alone)} \\(.+; .+\\)$")
+        self.assertEqual(chosen, alone)
+
     def test_pipelines(self):
         """What public scripts do with ncu's output, in their shells."""
         collect = f"./ncu --injection-path {INJECTION} --section LaunchStats --metrics {METRIC}"

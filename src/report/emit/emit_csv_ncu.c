@@ -232,7 +232,7 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     kprof_csv *csv = kprof_csv_of(emitter);
     if (!emitter->launches.in_sections) {
         kprof_csv_keep_value(emitter, metric);
-        if (metric->instances)
+        if (metric->instances && ((ncu_emitter *)emitter)->instances)
             keep_instances((ncu_emitter *)emitter, metric);
         return;
     }

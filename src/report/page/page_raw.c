@@ -1,4 +1,4 @@
-/* The raw page: every metric of a launch, by name, and those of its instructions on request. */
+/* The raw page: every metric of a launch, by name, and in ncu's layout those of its instructions. */
 #include "report/model/code.h"
 #include "report/page/page.h"
 
@@ -7,7 +7,7 @@
 
 typedef struct raw_page {
     kprof_launch_page launches;          /* first: visitors get it */
-    const kprof_code_profiles *profiles; /* NULL: not asked for */
+    const kprof_code_profiles *profiles; /* NULL: another layout */
 } raw_page;
 
 /* A metric of instructions: the launches of a profile get as much each. */
@@ -60,7 +60,7 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
     raw_page page = {.launches = {.view = &view, .emitter = kprof_page_begin(context)}};
-    const bool has_instances = context->options->instances != KPROF_INSTANCES_NONE;
+    const bool has_instances = context->options->format == KPROF_FORMAT_CSV_NCU;
     kprof_view_all(&context->reports->model, has_instances, &view);
     if (has_instances)
         page.profiles = kprof_code_profiles_load(context->reports->file, &context->reports->model);
