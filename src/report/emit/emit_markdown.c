@@ -115,6 +115,7 @@ static void begin_block(markdown_emitter *markdown)
     markdown->begun = true;
 }
 
+/* `level`: "## " and the like; "": a plain paragraph. */
 static void show_heading(markdown_emitter *markdown, const char *level, const char *text)
 {
     begin_block(markdown);
@@ -279,9 +280,7 @@ static void markdown_hot_line(kprof_emitter *emitter, const kprof_hot_line *line
 
 static void put_paragraph(markdown_emitter *markdown, const char *text)
 {
-    begin_block(markdown);
-    put_text(&markdown->line, text);
-    end_line(markdown);
+    show_heading(markdown, "", text);
     markdown->in_table = false;
 }
 

@@ -180,8 +180,7 @@ static void boxes_record(kprof_emitter *emitter, const kprof_emit_record *record
         kprof_strbuf value = KPROF_STRBUF_INIT;
         if (is_there)
             put_value(tables, &record->fields[i], &value);
-        kprof_strlist_take(&tables->cells, kprof_strdup(kprof_strbuf_text(&value)));
-        kprof_strbuf_free(&value);
+        kprof_strlist_take(&tables->cells, kprof_strbuf_take(&value));
         kprof_strbuf_append(&tables->numbers, is_there && record->fields[i].type != KPROF_FIELD_TEXT ? "n" : "t", 1);
     }
     if (tables->is_laid_out)

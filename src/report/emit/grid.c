@@ -224,9 +224,8 @@ static bool is_folded(const kprof_grid *grid, const grid_layout *layout, size_t 
 
 static bool is_in_block(const kprof_grid *grid, const grid_layout *layout, size_t column)
 {
-    if (is_folded(grid, layout, column))
-        return false;
-    return column < grid->key_count || (column >= layout->from && column < layout->to);
+    return !is_folded(grid, layout, column) &&
+           (column < grid->key_count || (column >= layout->from && column < layout->to));
 }
 
 /* Would the key's column cut a word of a text? */

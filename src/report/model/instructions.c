@@ -77,17 +77,15 @@ typedef struct made_number {
     double (*make)(const kprof_profiled_code *code, size_t instruction);
 } made_number;
 
-static double count_of(const kprof_profiled_code *code, size_t instruction, kprof_code_counter which)
-{
-    return kprof_profiled_values(code, instruction)[code->counters[which]];
-}
+/* The value of an instruction in the column of a counter. */
+#define VALUE(which) kprof_profiled_values(code, instruction)[code->counters[KPROF_COUNTER_##which]]
 
 static double count_singles(const kprof_profiled_code *code, size_t instruction)
 {
     static const char *const opcodes[] = {"FADD", "FFMA", "FMUL"};
     const char *text = or_empty(code->instructions[instruction].text);
     const bool is_single = has_any(skip_predicate(text), opcodes, COUNT_OF(opcodes));
-    return is_single ? count_of(code, instruction, KPROF_COUNTER_THREADS_ON) : 0;
+    return is_single ? VALUE(THREADS_ON) : 0;
 }
 
 static double count_doubles(const kprof_profiled_code *code, size_t instruction)
@@ -95,7 +93,7 @@ static double count_doubles(const kprof_profiled_code *code, size_t instruction)
     static const char *const opcodes[] = {"DADD", "DFMA", "DMMA", "DMNMX", "DMUL", "DSETP"};
     const char *text = or_empty(code->instructions[instruction].text);
     const bool is_double = has_any(skip_predicate(text), opcodes, COUNT_OF(opcodes));
-    return is_double ? count_of(code, instruction, KPROF_COUNTER_THREADS_ON) : 0;
+    return is_double ? VALUE(THREADS_ON) : 0;
 }
 
 /* From double precision to another, or to it. */
@@ -104,15 +102,14 @@ static double count_converted(const kprof_profiled_code *code, size_t instructio
     const char *text = skip_predicate(or_empty(code->instructions[instruction].text));
     const char *types = has_opcode(text, "F2F") ? strstr(text, ".F64") : NULL;
     const bool converts = types && types < text + strcspn(text, " ;");
-    return converts ? count_of(code, instruction, KPROF_COUNTER_THREADS_ON) : 0;
+    return converts ? VALUE(THREADS_ON) : 0;
 }
 
 /* CUPTI counts atomics on shared memory as well. Those have no cache lines. */
 static double count_atomic_tags(const kprof_profiled_code *code, size_t instruction)
 {
-    const double atomics =
-        count_of(code, instruction, KPROF_COUNTER_ATOM) + count_of(code, instruction, KPROF_COUNTER_RED);
-    return atomics > 0 ? count_of(code, instruction, KPROF_COUNTER_TAGS) : 0;
+    const double atomics = VALUE(ATOM) + VALUE(RED);
+    return atomics > 0 ? VALUE(TAGS) : 0;
 }
 
 static double count_atomic_samples(const kprof_profiled_code *code, size_t instruction)
@@ -125,15 +122,13 @@ static double count_atomic_samples(const kprof_profiled_code *code, size_t instr
 
 static double count_atomic_conflicts(const kprof_profiled_code *code, size_t instruction)
 {
-    const double conflicts = count_of(code, instruction, KPROF_COUNTER_WAVEFRONTS) -
-                             count_of(code, instruction, KPROF_COUNTER_WAVEFRONTS_IDEAL);
-    return conflicts > 0 && count_of(code, instruction, KPROF_COUNTER_ATOM) > 0 ? conflicts : 0;
+    const double conflicts = VALUE(WAVEFRONTS) - VALUE(WAVEFRONTS_IDEAL);
+    return conflicts > 0 && VALUE(ATOM) > 0 ? conflicts : 0;
 }
 
 static double count_idle(const kprof_profiled_code *code, size_t instruction)
 {
-    const double idle = WARP * count_of(code, instruction, KPROF_COUNTER_INSTRUCTIONS) -
-                        count_of(code, instruction, KPROF_COUNTER_THREADS);
+    const double idle = WARP * VALUE(INSTRUCTIONS) - VALUE(THREADS);
     return idle > 0 ? idle : 0;
 }
 
@@ -141,8 +136,7 @@ static double count_idle(const kprof_profiled_code *code, size_t instruction)
 static double count_off(const kprof_profiled_code *code, size_t instruction)
 {
     const char *text = code->instructions[instruction].text;
-    const double off =
-        count_of(code, instruction, KPROF_COUNTER_THREADS) - count_of(code, instruction, KPROF_COUNTER_THREADS_ON);
+    const double off = VALUE(THREADS) - VALUE(THREADS_ON);
     return off > 0 && !(text && is_jump(text)) ? off : 0;
 }
 
@@ -152,28 +146,20 @@ static double count_constants(const kprof_profiled_code *code, size_t instructio
     const char *text = skip_predicate(or_empty(code->instructions[instruction].text));
     const char *index = has_opcode(text, "LDC") ? strstr(text, "][R") : NULL;
     const bool is_indexed = index && isdigit((unsigned char)index[strlen("][R")]);
-    return is_indexed ? count_of(code, instruction, KPROF_COUNTER_INSTRUCTIONS) : 0;
+    return is_indexed ? VALUE(INSTRUCTIONS) : 0;
 }
 
+#define OF(name) KPROF_COUNTER_##name
 static const made_number made[] = {
-    {KPROF_COUNTER_FP64, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_doubles},
-    {KPROF_COUNTER_FP64_CONVERTED, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_converted},
-    {KPROF_COUNTER_FP32, {KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE}, true, count_singles},
-    {KPROF_COUNTER_ATOMIC_SAMPLES,
-     {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED, KPROF_COUNTER_TAGS},
-     false,
-     count_atomic_samples},
-    {KPROF_COUNTER_ATOMIC_TAGS, {KPROF_COUNTER_ATOM, KPROF_COUNTER_RED, KPROF_COUNTER_TAGS}, false, count_atomic_tags},
-    {KPROF_COUNTER_ATOMIC_CONFLICTS,
-     {KPROF_COUNTER_ATOM, KPROF_COUNTER_WAVEFRONTS, KPROF_COUNTER_WAVEFRONTS_IDEAL},
-     false,
-     count_atomic_conflicts},
-    {KPROF_COUNTER_PREDICATED_OFF,
-     {KPROF_COUNTER_THREADS, KPROF_COUNTER_THREADS_ON, KPROF_COUNTER_NONE},
-     false,
-     count_off},
-    {KPROF_COUNTER_CONSTANTS, {KPROF_COUNTER_INSTRUCTIONS, KPROF_COUNTER_NONE}, true, count_constants},
-    {KPROF_COUNTER_IDLE, {KPROF_COUNTER_INSTRUCTIONS, KPROF_COUNTER_THREADS, KPROF_COUNTER_NONE}, false, count_idle},
+    {OF(FP64), {OF(THREADS_ON), OF(NONE)}, true, count_doubles},
+    {OF(FP64_CONVERTED), {OF(THREADS_ON), OF(NONE)}, true, count_converted},
+    {OF(FP32), {OF(THREADS_ON), OF(NONE)}, true, count_singles},
+    {OF(ATOMIC_SAMPLES), {OF(ATOM), OF(RED), OF(TAGS)}, false, count_atomic_samples},
+    {OF(ATOMIC_TAGS), {OF(ATOM), OF(RED), OF(TAGS)}, false, count_atomic_tags},
+    {OF(ATOMIC_CONFLICTS), {OF(ATOM), OF(WAVEFRONTS), OF(WAVEFRONTS_IDEAL)}, false, count_atomic_conflicts},
+    {OF(PREDICATED_OFF), {OF(THREADS), OF(THREADS_ON), OF(NONE)}, false, count_off},
+    {OF(CONSTANTS), {OF(INSTRUCTIONS), OF(NONE)}, true, count_constants},
+    {OF(IDLE), {OF(INSTRUCTIONS), OF(THREADS), OF(NONE)}, false, count_idle},
 };
 
 static bool can_make(const kprof_profiled_code *code, const made_number *number)

@@ -173,7 +173,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
     kprof_status status = KPROF_OK;
     if (lacking.length > 0 && found > 0)
         kprof_log(KPROF_LOG_INFO, "%s: not in this report: %s", path, lacking.data);
-    else if (status == KPROF_OK && lacking.length > 0)
+    else if (lacking.length > 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
                             lacking.data, kprof_strbuf_text(&hint));
     KPROF_FREE_TEXTS(&lacking, &hint);

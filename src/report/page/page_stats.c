@@ -293,27 +293,11 @@ static kprof_status show_stats(const kprof_page_context *context)
 
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
 {
-    static const char *const usual[] = {"gpu_busy",
-                                        "goal_sum",
-                                        "lost_sum",
-                                        "gpu_idle_sum",
-                                        "transfer_sum",
-                                        "memory_sum",
-                                        "step_sum",
-                                        "pm_sampling_sum",
-                                        "pm_sampling_steps",
-                                        JOINED_TABLE,
-                                        "cuda_gpu_kern_sum",
-                                        "graph_sum",
-                                        "kern_line_sum",
-                                        "cuda_gpu_mem_time_sum",
-                                        "cuda_gpu_mem_size_sum",
-                                        "um_total_sum",
-                                        "cuda_api_sum",
-                                        "call_line_sum",
-                                        "nvtx_sum",
-                                        "kern_worth",
-                                        "count_command"};
+    static const char usual[] =
+        "gpu_busy goal_sum lost_sum gpu_idle_sum transfer_sum memory_sum step_sum pm_sampling_sum "
+        "pm_sampling_steps " JOINED_TABLE
+        " cuda_gpu_kern_sum graph_sum kern_line_sum cuda_gpu_mem_time_sum cuda_gpu_mem_size_sum um_total_sum "
+        "cuda_api_sum call_line_sum nvtx_sum kern_worth count_command";
     kprof_trace_names names;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < asked->count; i++) { /* tell all that are unknown */
@@ -321,8 +305,9 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
             status = KPROF_UNKNOWN_NAME;
         kprof_strlist_add(out, asked->items[i]);
     }
-    for (size_t i = 0; asked->count == 0 && i < COUNT_OF(usual); i++)
-        kprof_strlist_add(out, usual[i]);
+    KPROF_AUTO_FREE char *words = kprof_strdup(usual);
+    for (char *rest = asked->count == 0 ? words : NULL, *word; (word = strsep(&rest, " "));)
+        kprof_strlist_add(out, word);
     return status;
 }
 

@@ -7,11 +7,14 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool has_one_of(const char *text, const char *const *parts)
+/* Is one of these parts, with "|" between them, in the text? */
+static bool has_one_of(const char *text, const char *parts)
 {
-    for (; *parts; parts++)
-        if (strstr(text, *parts))
+    for (size_t length; *parts; parts += length + (parts[length] == '|')) {
+        length = strcspn(parts, "|");
+        if (memmem(text, strlen(text), parts, length))
             return true;
+    }
     return false;
 }
 
@@ -45,27 +48,11 @@ static bool is_typed(const char *name)
 /* Is the code in this file installed, or made by a framework? */
 static bool is_installed(const kprof_frame_place *frame)
 {
-    static const char *const any[] = {"/site-packages/",
-                                      "/torchinductor_",
-                                      "/.triton/cache/",
-                                      "/__triton_launcher",
-                                      "/__autograph_generated_file",
-                                      NULL};
-    static const char *const python[] = {"/dist-packages/", "/lib/python3.", "/lib64/python3.", ".zip/", ".whl/", NULL};
-    static const char *const native[] = {"/libcuda",
-                                         "/libcupti",
-                                         "/libnv",
-                                         "/libkprof",
-                                         "/lib64/",
-                                         "/usr/lib/",
-                                         "/libpython",
-                                         "/bin/python",
-                                         "/ld-linux",
-                                         "/lib/x86_64-linux-gnu/",
-                                         "linux-vdso",
-                                         "/lib-dynload/",
-                                         "/lib/aarch64-linux-gnu/",
-                                         NULL};
+    static const char any[] =
+        "/site-packages/|/torchinductor_|/.triton/cache/|/__triton_launcher|/__autograph_generated_file";
+    static const char python[] = "/dist-packages/|/lib/python3.|/lib64/python3.|.zip/|.whl/";
+    static const char native[] = "/libcuda|/libcupti|/libnv|/libkprof|/lib64/|/usr/lib/|/libpython|/bin/python|"
+                                 "/ld-linux|/lib/x86_64-linux-gnu/|linux-vdso|/lib-dynload/|/lib/aarch64-linux-gnu/";
     if (has_one_of(frame->file, any) || is_in_cache(frame->file))
         return true;
     if (frame->is_native)
@@ -196,9 +183,8 @@ static size_t end_of(const char *path, const char *part)
 static kprof_code_home home_of_header(const char *path)
 {
     static const char *const always[] = {"/usr/include/", "/usr/lib/", "/usr/lib64/", "/usr/local/include/", NULL};
-    static const char *const cccl[] = {
-        "/cccl/",          "/cccl-src/", "/libcudacxx/include/", "/include/cooperative_groups",
-        "/thrust/thrust/", "/cub/cub/",  "/cuda/std/",           NULL};
+    static const char cccl[] = "/cccl/|/cccl-src/|/libcudacxx/include/|/include/cooperative_groups|/thrust/thrust/|"
+                               "/cub/cub/|/cuda/std/";
     static const char *const toolkits[] = {"/cuda", "/targets/", "/hpc_sdk/"};
     const size_t include = end_of(path, "/include/");
     if (has_one_of(path, cccl) || KPROF_ANY(i, COUNT_OF(always) - 1, kprof_begins_with(path, always[i])))
