@@ -10,31 +10,33 @@
 
 enum { MAX_LENGTH = 8192, MAX_DEPTH = 64, MAX_ARGUMENTS = 64 };
 
-typedef enum operation {
-    OP_NUMBER,
-    OP_NAME,
-    OP_ADD,
-    OP_SUB,
-    OP_MUL,
-    OP_DIV,
-    OP_NEGATE,
-    OP_MIN,
-    OP_MAX,
-    OP_SUM,
-    OP_IF_MISSING,
-    OP_IF,
-    OP_FLOOR,
-    OP_CEIL,
-    OP_LESS,
-    OP_LESS_EQUAL,
-    OP_MORE,
-    OP_MORE_EQUAL,
-    OP_EQUAL,
-    OP_NOT_EQUAL,
-    OP_AND,
-    OP_OR,
-    OP_NOT
-} operation;
+/* X(sign, operation, how tightly it binds, value of `left` and `right`): longer signs stand before those that they
+ * begin with. */
+#define OPERATORS(X)                                                                                                   \
+    X("or", OR, OF_OR, join(OP_OR, left, right))                                                                       \
+    X("and", AND, OF_AND, join(OP_AND, left, right))                                                                   \
+    X("<=", LESS_EQUAL, OF_COMPARISON, left <= right)                                                                  \
+    X(">=", MORE_EQUAL, OF_COMPARISON, left >= right)                                                                  \
+    X("==", EQUAL, OF_COMPARISON, left == right)                                                                       \
+    X("!=", NOT_EQUAL, OF_COMPARISON, left != right)                                                                   \
+    X("<", LESS, OF_COMPARISON, left < right)                                                                          \
+    X(">", MORE, OF_COMPARISON, left > right)                                                                          \
+    X("+", ADD, OF_SUM, left + right)                                                                                  \
+    X("-", SUB, OF_SUM, left - right)                                                                                  \
+    X("*", MUL, OF_PRODUCT, (left) * (right))                                                                          \
+    X("/", DIV, OF_PRODUCT, right == 0 ? NAN : left / right)
+/* X(name, operation, its least arguments, its most) */
+#define FUNCTIONS(X)                                                                                                   \
+    X("min", MIN, 1, MAX_ARGUMENTS)                                                                                    \
+    X("max", MAX, 1, MAX_ARGUMENTS)                                                                                    \
+    X("sum", SUM, 1, MAX_ARGUMENTS)                                                                                    \
+    X("if_missing", IF_MISSING, 2, 2)                                                                                  \
+    X("if", IF, 3, 3)                                                                                                  \
+    X("floor", FLOOR, 1, 1)                                                                                            \
+    X("ceil", CEIL, 1, 1)
+
+#define OPERATION(word, name, ...) OP_##name,
+typedef enum operation { OPERATORS(OPERATION) FUNCTIONS(OPERATION) OP_NUMBER, OP_NAME, OP_NEGATE, OP_NOT } operation;
 
 struct kprof_expr {
     operation op;
@@ -50,13 +52,9 @@ static const struct {
     operation op;
     size_t least, most; /* arguments */
 } functions[] = {
-    {"min", OP_MIN, 1, MAX_ARGUMENTS},
-    {"max", OP_MAX, 1, MAX_ARGUMENTS},
-    {"sum", OP_SUM, 1, MAX_ARGUMENTS},
-    {"if_missing", OP_IF_MISSING, 2, 2},
-    {"if", OP_IF, 3, 3},
-    {"floor", OP_FLOOR, 1, 1},
-    {"ceil", OP_CEIL, 1, 1},
+#define FUNCTION(text, name, least, most) {text, OP_##name, least, most},
+    FUNCTIONS(FUNCTION)
+#undef FUNCTION
 };
 enum { FUNCTION_COUNT = COUNT_OF(functions) };
 
@@ -70,24 +68,14 @@ typedef struct parser {
 /* How tightly operations bind, the loosest first. */
 typedef enum level { OF_OR, OF_AND, OF_NOT, OF_COMPARISON, OF_SUM, OF_PRODUCT, OF_SIGN } level;
 
-/* Longer signs stand before those that they begin with. */
 static const struct {
     const char *sign;
     operation op;
     level level;
 } operators[] = {
-    {"or", OP_OR, OF_OR},
-    {"and", OP_AND, OF_AND},
-    {"<=", OP_LESS_EQUAL, OF_COMPARISON},
-    {">=", OP_MORE_EQUAL, OF_COMPARISON},
-    {"==", OP_EQUAL, OF_COMPARISON},
-    {"!=", OP_NOT_EQUAL, OF_COMPARISON},
-    {"<", OP_LESS, OF_COMPARISON},
-    {">", OP_MORE, OF_COMPARISON},
-    {"+", OP_ADD, OF_SUM},
-    {"-", OP_SUB, OF_SUM},
-    {"*", OP_MUL, OF_PRODUCT},
-    {"/", OP_DIV, OF_PRODUCT},
+#define OPERATOR(text, name, level, value) {text, OP_##name, level},
+    OPERATORS(OPERATOR)
+#undef OPERATOR
 };
 
 static kprof_expr *parse(parser *p, level of);
@@ -351,33 +339,18 @@ static double join(operation op, double left, double right)
 
 static double apply(operation op, double left, double right)
 {
-    if (op == OP_AND || op == OP_OR)
-        return join(op, left, right);
     if (op == OP_IF_MISSING)
         return isnan(left) ? right : left;
-    if (isnan(left) || isnan(right))
+    if ((isnan(left) || isnan(right)) && op != OP_OR && op != OP_AND)
         return NAN;
     switch (op) {
-    case OP_ADD:
-        return left + right;
-    case OP_SUB:
-        return left - right;
-    case OP_MUL:
-        return left * right;
-    case OP_DIV:
-        return right == 0 ? NAN : left / right;
-    case OP_LESS:
-        return left < right;
-    case OP_LESS_EQUAL:
-        return left <= right;
-    case OP_MORE:
-        return left > right;
-    case OP_MORE_EQUAL:
-        return left >= right;
-    case OP_EQUAL:
-        return left == right;
-    default: /* OP_NOT_EQUAL */
-        return left != right;
+#define VALUE(text, name, level, value)                                                                                \
+    case OP_##name:                                                                                                    \
+        return value;
+        OPERATORS(VALUE)
+#undef VALUE
+    default:
+        return NAN;
     }
 }
 

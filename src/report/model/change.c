@@ -217,18 +217,13 @@ void kprof_condition_free(kprof_condition *condition)
 
 bool kprof_condition_is_met(const kprof_condition *condition, double amount)
 {
-    switch (condition->comparator) {
-    case KPROF_ABOVE:
-        return amount > condition->limit;
-    case KPROF_AT_LEAST:
-        return amount >= condition->limit;
-    case KPROF_BELOW:
-        return amount < condition->limit;
-    case KPROF_EQUAL:
-        return amount == condition->limit;
-    default:
-        return amount <= condition->limit;
-    }
+    const double limit = condition->limit;
+    const bool met[] = {[KPROF_ABOVE] = amount > limit,
+                        [KPROF_AT_LEAST] = amount >= limit,
+                        [KPROF_BELOW] = amount < limit,
+                        [KPROF_AT_MOST] = amount <= limit,
+                        [KPROF_EQUAL] = amount == limit};
+    return met[condition->comparator];
 }
 
 /* The change in the unit of the limit. A rise from 0 counts as infinitely large. */

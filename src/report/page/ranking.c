@@ -98,20 +98,12 @@ static void share_time(kprof_ranking *ranking)
 
 static double sort_value(const kprof_ranked *row, kprof_sort_key key)
 {
-    switch (key) {
-    case KPROF_SORT_LAUNCHES:
-        return (double)row->group->launches;
-    case KPROF_SORT_TIME:
-        return row->time_ns;
-    case KPROF_SORT_DURATION:
-        return row->median_ns;
-    case KPROF_SORT_COMPUTE:
-        return row->compute_pct;
-    case KPROF_SORT_MEMORY:
-        return row->memory_pct;
-    default:
-        return row->gain_pct;
-    }
+    return key == KPROF_SORT_LAUNCHES   ? (double)row->group->launches
+           : key == KPROF_SORT_TIME     ? row->time_ns
+           : key == KPROF_SORT_DURATION ? row->median_ns
+           : key == KPROF_SORT_COMPUTE  ? row->compute_pct
+           : key == KPROF_SORT_MEMORY   ? row->memory_pct
+                                        : row->gain_pct;
 }
 
 /* 0: neither comes first. Unknown values come last. */
