@@ -111,23 +111,14 @@ static kprof_status open_html(const kprof_options *options, FILE **out)
 
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out)
 {
-    switch (to) {
-    case KPROF_TO_STDOUT:
-        *out = stdout;
-        return KPROF_OK;
-    case KPROF_TO_STDERR:
-        *out = stderr;
-        return KPROF_OK;
-    case KPROF_TO_FILE:
-        *out = kprof_output_open(options->log_file, O_CREAT | O_TRUNC, 0666);
-        return *out ? KPROF_OK
-                    : kprof_fail_to_make(options->log_file, "cannot write the results to %s", options->log_file);
-    case KPROF_TO_HTML:
+    if (to == KPROF_TO_HTML)
         return open_html(options, out);
-    default:
-        *out = NULL;
-        return KPROF_OK;
-    }
+    *out = to == KPROF_TO_STDOUT ? stdout : to == KPROF_TO_STDERR ? stderr : NULL;
+    if (to == KPROF_TO_FILE)
+        *out = kprof_output_open(options->log_file, O_CREAT | O_TRUNC, 0666);
+    return to == KPROF_TO_FILE && !*out
+               ? kprof_fail_to_make(options->log_file, "cannot write the results to %s", options->log_file)
+               : KPROF_OK;
 }
 
 /* `is_told`: a message has said why results could not be written. */

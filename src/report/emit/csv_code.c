@@ -114,20 +114,13 @@ static bool is_idle(code_notation notation, const kprof_emit_field *field, const
 static bool is_column(const kprof_csv_code *code, const code_column *column, const kprof_emit_record *row)
 {
     const kprof_emit_field *field = kprof_record_find(row, column->key);
-    switch (column->notation) {
-    case AS_LINE:
-    case AS_SOURCE:
+    const code_notation as = column->notation;
+    if (as == AS_LINE || as == AS_SOURCE)
         return code->has_lines;
-    case AS_ADDRESS:
-    case AS_SASS:
+    if (as == AS_ADDRESS || as == AS_SASS)
         return code->has_instructions;
-    case AS_SPACE:
-    case AS_OPERATION:
-    case AS_ACCESS_SIZE:
-        return true;
-    default:
-        return field && !kprof_field_is_missing(field) && !is_idle(column->notation, field, row);
-    }
+    return as == AS_SPACE || as == AS_OPERATION || as == AS_ACCESS_SIZE ||
+           (field && !kprof_field_is_missing(field) && !is_idle(as, field, row));
 }
 
 static void put_names(kprof_csv *csv, const char *title, const char *name)
@@ -272,41 +265,24 @@ static void put_cell(kprof_csv_line *line, const code_column *column, const kpro
 {
     const bool is_instruction = !isnan(number_of(row, "offset"));
     char address[24];
-    switch (column->notation) {
-    case AS_LINE:
-        if (is_instruction)
-            kprof_csv_text(line, "");
-        else
-            put_number(line, number_of(row, column->key));
-        break;
-    case AS_SOURCE:
+    const code_notation as = column->notation;
+    if (as == AS_SOURCE)
         kprof_csv_text(line, text_of(row, column->key));
-        break;
-    case AS_ADDRESS:
-        snprintf(address, sizeof address, "0x%llx",
-                 is_instruction ? (unsigned long long)number_of(row, column->key) : 0);
-        kprof_csv_text(line, is_instruction ? address : "-");
-        break;
-    case AS_SASS:
-        if (is_instruction)
-            put_sass(line, text_of(row, column->key));
-        else
-            kprof_csv_text(line, "-");
-        break;
-    case AS_SPACE:
-    case AS_OPERATION:
-    case AS_ACCESS_SIZE:
+    else if (as == AS_LINE && is_instruction)
+        kprof_csv_text(line, "");
+    else if ((as == AS_ADDRESS || as == AS_SASS) && !is_instruction)
+        kprof_csv_text(line, "-");
+    else if (as == AS_ADDRESS) {
+        snprintf(address, sizeof address, "0x%lx", (uint64_t)number_of(row, column->key));
+        kprof_csv_text(line, address);
+    } else if (as == AS_SASS)
+        put_sass(line, text_of(row, column->key));
+    else if (as == AS_SPACE || as == AS_OPERATION || as == AS_ACCESS_SIZE)
         put_access(line, column, row);
-        break;
-    case AS_REST:
-        put_number(line, threads_off(column, row));
-        break;
-    case AS_POLICIES:
+    else if (as == AS_POLICIES)
         put_policies(line, column, row);
-        break;
-    default:
-        put_number(line, number_of(row, column->key));
-    }
+    else
+        put_number(line, as == AS_REST ? threads_off(column, row) : number_of(row, column->key));
 }
 
 /* Instructions without a line are in no file. */

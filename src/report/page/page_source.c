@@ -448,17 +448,11 @@ static size_t put_sample_fields(const shown_code *shown, const shown_row *row, c
 /* Do people see a column of this number? */
 static bool is_column(const shown_code *shown, kprof_code_number number)
 {
-    switch (number) {
-    case KPROF_NUMBER_SAMPLES:
-    case KPROF_NUMBER_UNISSUED:
+    if (number == KPROF_NUMBER_SAMPLES || number == KPROF_NUMBER_UNISSUED)
         return false;
-    case KPROF_NUMBER_INSTRUCTIONS:
-        return !shown->is_idle[number];
-    case KPROF_NUMBER_ACTIVE:
+    if (number == KPROF_NUMBER_ACTIVE)
         return shown->diverges;
-    default:
-        return shown->has_few && !shown->is_idle[number];
-    }
+    return (shown->has_few || number == KPROF_NUMBER_INSTRUCTIONS) && !shown->is_idle[number];
 }
 
 static void show_row(shown_code *shown, const shown_row *row)
