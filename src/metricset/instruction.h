@@ -83,6 +83,8 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
     X(ATOMIC_SAMPLES, "derived__source_samples_atomic", "sample",                                                      \
       "samples at atomics on global memory, and of warps that wait for their values")                                  \
     X(ATOMIC_TAGS, "derived__source_tags_global_atomic", "", "cache lines that atomics on global memory ask for")      \
+    X(ATOMIC_EXTREMES, "derived__source_tags_atomic_extreme", "",                                                      \
+      "cache lines that minima, maxima, ANDs and ORs on global memory ask for")                                        \
     X(ATOMIC_CONFLICTS, "derived__source_conflicts_shared_atomic", "wavefront",                                        \
       "wavefronts of shared memory that its atomics take beyond "                                                      \
       "the ideal ones")                                                                                                \

@@ -55,6 +55,9 @@ FOURTH_PLACES = {"publish": ("WarpStall", "memory.cu:180", None, (16.3, 65)),
 FOURTH_BEST = {"publish": "WarpStall", "shade": "DivergentConstants", "dark_histogram": "Atomics",
                "small_block": "NarrowAccesses", "sum_peak": "L2Reuse"}
 FOURTH_NOT_TOLD = {"cell_charge_ok": {"UncoalescedGlobal"}, "sum_peak": {"WarpStall", "WaitedFor", "IssueSlots"}}
+# With the set source: each thread takes the minimum with a pixel of its own, and looks first whether it is smaller.
+FIFTH = "tests/report/findings/fifth-h200.kprof"
+FIFTH_PLACES = {"splat": ("Atomics", "memory.cu:218", "sm_32_atomic_functions.hpp:121", None)}
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
@@ -337,6 +340,15 @@ def faults_of_fourth(source, kprof):
                 for finding in launches[kernel]["findings"] if finding["id"] in others)
 
 
+def faults_of_fifth(source, kprof):
+    launches = read_launches(source, kprof, recorded=FIFTH)
+    yield from faults_of_places(launches, FIFTH_PLACES)
+    if launches["splat"]["verdict"]["finding"]["id"] != "Atomics":
+        yield "Atomics is not worth most of splat, whose minima change little"
+    if "Atomics" in {one["id"] for one in launches["splat_ok"]["findings"]}:
+        yield "Atomics is found for splat_ok, which leaves out most of them"
+
+
 def faults_of_places(launches, places):
     for kernel, (finding, line, library, range_pct) in places.items():
         found = {one["id"]: one for one in launches[kernel]["findings"]}.get(finding)
@@ -518,7 +530,7 @@ def main(source, kprof):
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
               *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
-              *faults_of_libraries(source, kprof), *faults_of_fourth(source, kprof),
+              *faults_of_libraries(source, kprof), *faults_of_fourth(source, kprof), *faults_of_fifth(source, kprof),
               *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof),
               *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof), *faults_of_spreads(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")

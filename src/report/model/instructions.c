@@ -112,6 +112,20 @@ static double count_atomic_tags(const kprof_profiled_code *code, size_t instruct
     return atomics > 0 ? VALUE(TAGS) : 0;
 }
 
+/* RED.E.MIN.64: atomics that often change nothing. */
+static double count_atomic_extremes(const kprof_profiled_code *code, size_t instruction)
+{
+    static const char *const modifiers[] = {".MIN", ".MAX", ".AND", ".OR"};
+    const char *text = skip_predicate(or_empty(code->instructions[instruction].text));
+    const char *end = text + strcspn(text, " ;");
+    bool is_extreme = false;
+    for (size_t i = 0; i < COUNT_OF(modifiers); i++) {
+        const char *at = strstr(text, modifiers[i]);
+        is_extreme |= at && at < end;
+    }
+    return is_extreme ? count_atomic_tags(code, instruction) : 0;
+}
+
 static double count_atomic_samples(const kprof_profiled_code *code, size_t instruction)
 {
     const size_t awaited = kprof_profiled_awaited(code, instruction);
@@ -156,6 +170,7 @@ static const made_number made[] = {
     {OF(FP32), {OF(THREADS_ON), OF(NONE)}, true, count_singles},
     {OF(ATOMIC_SAMPLES), {OF(ATOM), OF(RED), OF(TAGS)}, false, count_atomic_samples},
     {OF(ATOMIC_TAGS), {OF(ATOM), OF(RED), OF(TAGS)}, false, count_atomic_tags},
+    {OF(ATOMIC_EXTREMES), {OF(ATOM), OF(RED), OF(TAGS)}, true, count_atomic_extremes},
     {OF(ATOMIC_CONFLICTS), {OF(ATOM), OF(WAVEFRONTS), OF(WAVEFRONTS_IDEAL)}, false, count_atomic_conflicts},
     {OF(PREDICATED_OFF), {OF(THREADS), OF(THREADS_ON), OF(NONE)}, false, count_off},
     {OF(CONSTANTS), {OF(INSTRUCTIONS), OF(NONE)}, true, count_constants},
