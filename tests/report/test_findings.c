@@ -568,6 +568,7 @@ TEST(findings_are_ranked)
         {&local, .gain_pct = 80, .unbounded_pct = 80, .severity_pct = NAN},
         {&high, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = NAN},
         {&low, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = NAN},
+        {&high, .gain_pct = NAN, .unbounded_pct = NAN, .severity_pct = NAN, .is_symptom = true},
         {&high, .gain_pct = 0, .unbounded_pct = 0, .severity_pct = NAN},
     };
     for (size_t i = 0; i < COUNT_OF(ranked); i++)

@@ -213,9 +213,9 @@ static kprof_found evaluate(const bound_finding *rule, const double *values, con
         found.state = condition != 0 ? KPROF_FOUND : KPROF_FOUND_NOTHING;
     if (found.state != KPROF_FOUND_UNKNOWN)
         refuse_impossible(&found);
+    found.is_symptom = finding->symptom ? kprof_expr_compute(finding->symptom, rule->values) != 0 : finding->is_symptom;
     if (found.state != KPROF_FOUND || !finding->gain)
         return found;
-    found.is_symptom = finding->symptom ? kprof_expr_compute(finding->symptom, rule->values) != 0 : finding->is_symptom;
     const double bound = finding->gain_bound ? kprof_expr_compute(finding->gain_bound, rule->values) : 100;
     found.unbounded_pct = as_share(kprof_expr_compute(finding->gain, rule->values));
     found.gain_pct = found.unbounded_pct > bound ? as_share(bound) : found.unbounded_pct;
@@ -285,6 +285,8 @@ bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *othe
     const finding_rank rank = rank_of(found), other_rank = rank_of(other);
     if (rank != other_rank)
         return rank > other_rank;
+    if (rank == NOT_KNOWN && found->is_symptom != other->is_symptom)
+        return other->is_symptom;
     if (rank == NOT_KNOWN)
         return found->finding->confidence > other->finding->confidence;
     const double worth = weight(found, worth_of(found)), other_worth = weight(other, worth_of(other));
