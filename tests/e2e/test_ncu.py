@@ -680,10 +680,10 @@ class Scripts(Case):
                  "| sort -u", "256\n65536\n"),
                 ("./ncu -i a.ncu-rep --csv -k regex:vec | awk -F'\",\"' 'NR>1 {print $5}' | sort | uniq -c | wc -l",
                  "1\n"),
-                (f"{collect} --csv --log-file log.csv {app} >/dev/null; grep -v '^==' log.csv | head -1 | cut -c1-17",
-                 '"ID","Process ID"\n'),
-                ("tail -n +$(($(grep -n ==PROF== log.csv | tail -1 | cut -d: -f1) + 1)) log.csv | head -1 | cut -c1-4",
-                 '"ID"\n'),
+                (f"{collect} --csv --log-file log.csv {app} >/dev/null; "
+                 "grep -v '^==' log.csv | sed -n 1p | cut -c1-17", '"ID","Process ID"\n'),
+                ("tail -n +$(($(grep -n ==PROF== log.csv | tail -1 | cut -d: -f1) + 1)) log.csv | sed -n 1p | "
+                 "cut -c1-4", '"ID"\n'),
                 (f"{collect} --print-summary per-kernel --csv {app} 2>/dev/null | grep '\"Grid Size\",\"\"' | "
                  "awk -F'\",\"' '{s += $9 * $15} END {print s}'", "196608\n")):
             with self.subTest(line):

@@ -138,9 +138,10 @@ typedef struct kprof_emit_members {
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
  * emitter begins itself. `free` need not free the emitter, and what it has taken from its pool. */
 typedef struct kprof_emitter_ops {
-    size_t size;        /* of an emitter */
-    const void *traits; /* of formats that share operations: how this one differs */
-    bool has_layout;    /* all launches of a chip have the sections that the first one has */
+    size_t size;         /* of an emitter */
+    const void *traits;  /* of formats that share operations: how this one differs */
+    bool has_layout;     /* all launches of a chip have the sections that the first one has */
+    bool sums_instances; /* launches have the metrics of their instructions by name, too, summed */
     void (*page_begin)(kprof_emitter *emitter);
     void (*members)(kprof_emitter *emitter, const kprof_emit_members *members);
     void (*code)(kprof_emitter *emitter, const kprof_emit_code *code);

@@ -417,6 +417,7 @@ static void ncu_free(kprof_emitter *emitter)
 const kprof_emitter_ops kprof_emit_csv_ncu = {
     .size = sizeof(ncu_emitter),
     .traits = &ncu_columns,
+    .sums_instances = true,
     .launches_begin = ncu_launches_begin,
     .launch_begin = ncu_launch_begin,
     .metric = ncu_metric,

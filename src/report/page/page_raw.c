@@ -60,7 +60,7 @@ kprof_status kprof_page_raw(const kprof_page_context *context)
 {
     kprof_view view;
     raw_page page = {.launches = {.view = &view, .emitter = kprof_page_begin(context)}};
-    const bool has_instances = context->options->format == KPROF_FORMAT_CSV_NCU;
+    const bool has_instances = page.launches.emitter->ops->sums_instances;
     kprof_view_all(&context->reports->model, has_instances, &view);
     if (has_instances)
         page.profiles = kprof_code_profiles_load(context->reports->file, &context->reports->model);
