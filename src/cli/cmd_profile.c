@@ -266,7 +266,6 @@ static kprof_status start_application(profile *run)
         .preloaded = run->preloaded,
         .session_dir = run->session.dir,
         .trees = trees,
-        .is_trace = is_trace(run),
         .nvtx = run->nvtx && !only_takes_census(run),
         .null_stdin = run->options->null_stdin,
         .stdout_to_stderr = run->route.application_to_stderr,

@@ -217,25 +217,17 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     _exit(write(error, &reason, sizeof reason) == sizeof reason ? 127 : 126);
 }
 
-/* Programs know ncu or nsys by these variables: under them they leave out other profilers, call cudaProfilerStart, or
- * push NVTX ranges. */
-static const char *const variables_of_ncu[] = {"NV_COMPUTE_PROFILER_PERFWORKS_DIR=", "NV_NSIGHT_INJECTION_PORT_BASE=",
-                                               "NV_NSIGHT_INJECTION_TRANSPORT_TYPE=", NULL};
-static const char *const variables_of_nsys[] = {"NSYS_PROFILING_SESSION_ID=", NULL};
-
-static const char *const *variables_of_others(const kprof_child_spec *spec)
-{
-    static const char *const none[] = {NULL};
-    return spec->is_trace ? variables_of_nsys : kprof_is_called_ncu() ? variables_of_ncu : none;
-}
+/* Programs look for this variable, to leave out under ncu what it does not bear, such as another profiler. */
+#define NCU_ENV "NV_COMPUTE_PROFILER_PERFWORKS_DIR"
 
 static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", KPROF_TREES_ENV "=",
                                         "TEARDOWN_CUPTI=", NULL};
+    static const char *const ncu[] = {NCU_ENV "=", NULL};
     static const char *const nvtx[] = {"NVTX_INJECTION64_PATH=", NULL};
     return kprof_begins_with_one(variable, names) || (spec->nvtx && kprof_begins_with_one(variable, nvtx)) ||
-           kprof_begins_with_one(variable, variables_of_others(spec));
+           (kprof_is_called_ncu() && kprof_begins_with_one(variable, ncu));
 }
 
 /* A variable whose list gets one more entry at its end: what the user has in it stays first. */
@@ -257,8 +249,10 @@ static void make_environment(const kprof_child_spec *spec, kprof_strlist *out)
             kprof_strlist_add(out, *variable);
     kprof_strlist_take(out, kprof_strprintf("CUDA_INJECTION64_PATH=%s", spec->injection_library));
     kprof_strlist_take(out, kprof_strprintf(KPROF_SESSION_ENV "=%s", spec->session_dir));
-    for (const char *const *name = variables_of_others(spec); *name; name++)
-        kprof_strlist_take(out, kprof_strprintf("%s%ld", *name, (long)getpid()));
+    if (kprof_is_called_ncu()) {
+        const int folder = (int)(strrchr(spec->injection_library, '/') - spec->injection_library);
+        kprof_strlist_take(out, kprof_strprintf(NCU_ENV "=%.*s", folder, spec->injection_library));
+    }
     if (spec->trees)
         kprof_strlist_take(out, kprof_strprintf(KPROF_TREES_ENV "=%s", spec->trees));
     if (spec->nvtx)

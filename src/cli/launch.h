@@ -54,7 +54,6 @@ typedef struct kprof_child_spec {
     const char *preloaded;         /* absolute paths, with colons between them; NULL: nothing is preloaded */
     const char *session_dir;
     const char *trees; /* value of KPROF_TREES_ENV; NULL: none */
-    bool is_trace;     /* rather than counters */
     bool nvtx;         /* NVTX is to load the injection library too */
     bool stdout_to_stderr;
     bool null_stdin;
