@@ -677,6 +677,7 @@ static bool have_all_failed(void)
     const kprof_driver_api *driver;
     if (kprof_driver_load(&driver) != KPROF_OK || pthread_mutex_lock(&contexts.mutex) != 0)
         return false;
+    KPROF_RELAX(driver);
     const context_list list = contexts.list; /* the driver may wait for a thread that notes a context */
     pthread_mutex_unlock(&contexts.mutex);
     return list.count > 0 && !list.is_cut && !KPROF_ANY(i, list.count, !is_in_error(driver, list.items[i]));

@@ -88,7 +88,7 @@ typedef enum kprof_sharing {
     KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory that a snapshot does not hold */
     KPROF_MANAGED = 32,            /* memory that moves between host and device, which both reach at any time */
     KPROF_UNLISTED_HOST = 64,      /* memory of the host that no list has */
-    KPROF_MANAGED_STAYS = 128,     /* managed memory stays on the host while a batch is open: in place of the above */
+    KPROF_MANAGED_STAYS = 128,     /* managed memory, which stays on the host while a batch is open */
 } kprof_sharing;
 
 /* Memory that kernels of a context reach. */

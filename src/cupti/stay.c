@@ -9,6 +9,7 @@
 #include "cupti/mappings.h"
 #include "cupti/variables.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 /* More takes long to bring to the host, and is there for kernels to use. */
 #define MOST_STAYS_BYTES ((size_t)1 << 20)
 #define MOST_DEVICES     64
+#define MOST_CHANGES     3
 
 typedef struct span_list {
     kprof_span *items; /* [count], owned */
@@ -27,6 +29,7 @@ typedef struct span_list {
 static struct {
     pthread_mutex_t mutex;
     span_list spans;  /* that the driver was told to keep on the host */
+    unsigned changes; /* batches that were lost since memory came or went */
     atomic_bool over; /* nothing stays any more */
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -85,19 +88,35 @@ static void end_stay(void)
     kprof_allocations_let_managed_stay(false);
 }
 
-/* Has the application told the driver nothing of where the memory is to be? */
-static bool is_free(const kprof_driver_api *driver, const kprof_span *span)
+static uint64_t next_page(uint64_t at)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (at / page_bytes + 1) * page_bytes;
+}
+
+/* Has the application told the driver nothing of where the page is to be? */
+static bool is_page_free(const kprof_driver_api *driver, CUdeviceptr at, size_t size_bytes)
 {
     int mostly_read = 1, preferred = 0, reached_by[MOST_DEVICES];
     memset(reached_by, 0, sizeof reached_by);
-    return driver->cuMemRangeGetAttribute_(&mostly_read, sizeof mostly_read, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
-                                           span->address, span->size_bytes) == CUDA_SUCCESS &&
-           driver->cuMemRangeGetAttribute_(&preferred, sizeof preferred, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
-                                           span->address, span->size_bytes) == CUDA_SUCCESS &&
-           driver->cuMemRangeGetAttribute_(reached_by, sizeof reached_by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY,
-                                           span->address, span->size_bytes) == CUDA_SUCCESS &&
+    return driver->cuMemRangeGetAttribute_(&mostly_read, sizeof mostly_read, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, at,
+                                           size_bytes) == CUDA_SUCCESS &&
+           driver->cuMemRangeGetAttribute_(&preferred, sizeof preferred, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, at,
+                                           size_bytes) == CUDA_SUCCESS &&
+           driver->cuMemRangeGetAttribute_(reached_by, sizeof reached_by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, at,
+                                           size_bytes) == CUDA_SUCCESS &&
            !mostly_read && preferred == CU_DEVICE_INVALID &&
            KPROF_ALL(i, MOST_DEVICES, reached_by[i] == CU_DEVICE_INVALID);
+}
+
+/* The driver tells of a range what it was told of all of it, so ask of each page. */
+static bool is_free(const kprof_driver_api *driver, const kprof_span *span)
+{
+    const uint64_t end = span->address + span->size_bytes;
+    bool free = true;
+    for (uint64_t at = span->address; at < end && free; at = next_page(at))
+        free = is_page_free(driver, at, (next_page(at) < end ? next_page(at) : end) - at);
+    return free;
 }
 
 static CUresult advise(const kprof_driver_api *driver, const kprof_span *span, CUmem_advise advice)
@@ -106,12 +125,20 @@ static CUresult advise(const kprof_driver_api *driver, const kprof_span *span, C
     return driver->cuMemAdvise_(span->address, span->size_bytes, advice, host);
 }
 
-/* The driver brings a page to the host as the host reads it. */
-static void bring(const kprof_span *span)
+/* The driver brings a page to the host as the host reads it. The system reads here, and refuses where the application
+ * has made the page unreadable. */
+static bool touch_pages(const kprof_span *span)
 {
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), end = span->address + span->size_bytes;
-    for (uint64_t at = span->address; at < end; at = (at / page_bytes + 1) * page_bytes)
-        (void)*(const volatile unsigned char *)(uintptr_t)at;
+    const uint64_t end = span->address + span->size_bytes;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    bool touched = true;
+    for (uint64_t at = span->address; at < end && touched; at = next_page(at))
+        touched = write(ends[1], (const void *)(uintptr_t)at, 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return touched;
 }
 
 static void drop_held(const kprof_driver_api *driver)
@@ -127,7 +154,10 @@ kprof_status kprof_managed_hold(void)
     const kprof_driver_api *driver;
     span_list all = {0};
     KPROF_HOLD(held.mutex);
-    bool holds = kprof_driver_load(&driver) == KPROF_OK && list_all(&all);
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED, "there is no driver to keep managed memory on the host");
+    KPROF_RELAX(driver);
+    bool holds = list_all(&all);
     const size_t bytes = holds ? KPROF_SUM(i, all.count, all.items[i].size_bytes) : 0;
     holds = holds && bytes <= MOST_STAYS_BYTES && KPROF_ALL(i, all.count, is_free(driver, &all.items[i]));
     const size_t count = all.count;
@@ -137,8 +167,8 @@ kprof_status kprof_managed_hold(void)
         holds = advise(driver, &all.items[held.spans.count], CU_MEM_ADVISE_SET_PREFERRED_LOCATION) == CUDA_SUCCESS;
         held.spans.count += holds;
     }
-    for (size_t i = 0; holds && i < count; i++)
-        bring(&all.items[i]);
+    for (size_t i = 0; i < count && holds; i++)
+        holds = touch_pages(&all.items[i]);
     if (holds)
         return KPROF_OK;
     drop_held(driver);
@@ -153,7 +183,7 @@ static bool is_same(const span_list *a, const span_list *b)
                      a->items[i].address == b->items[i].address && a->items[i].size_bytes == b->items[i].size_bytes);
 }
 
-/* The host need not have used memory that has come meanwhile; kernels may have. */
+/* Memory that came meanwhile was never brought to the host, so kernels may have used it unseen. */
 bool kprof_managed_let_go(bool reached)
 {
     const kprof_driver_api *driver;
@@ -163,6 +193,7 @@ bool kprof_managed_let_go(bool reached)
         end_stay();
     if (held.spans.count == 0 || kprof_driver_load(&driver) != KPROF_OK)
         return true;
+    KPROF_RELAX(driver);
     const span_list *spans = &held.spans;
     const bool is_there =
         KPROF_ALL(i, spans->count, kprof_mappings_all_present(spans->items[i].address, spans->items[i].size_bytes));
@@ -170,7 +201,8 @@ bool kprof_managed_let_go(bool reached)
     if (known)
         free(now.items);
     drop_held(driver);
-    if (!is_there)
+    held.changes += !same;
+    if (!is_there || held.changes == MOST_CHANGES)
         end_stay();
     return is_there && same;
 }

@@ -13,8 +13,9 @@ void kprof_managed_stay(void);
 /* Bring it to the host and keep it there. The current context must be idle. A failure, after which nothing stays any
  * more, where the application has told the driver where it is to be, or the driver refuses. */
 kprof_status kprof_managed_hold(void) KPROF_MUST_CHECK;
-/* The driver may put it anywhere again. Did all of it stay, and no more come? If not so, or where kernels have
- * `reached` it, as the proof shows, nothing stays any more. True, too, where nothing is held. Thread-safe. */
+/* The driver may put it anywhere again. Did all of it stay, and no more come? Where some left the host, where kernels
+ * have `reached` it, as the proof shows, and once more has come or gone three times, nothing stays any more. True, too,
+ * where nothing is held. Thread-safe. */
 bool kprof_managed_let_go(bool reached);
 /* Can the host and kernels use it at the same time, on the current device? */
 bool kprof_managed_moves_freely(void);

@@ -308,11 +308,13 @@ static void keep_copied(kprof_batch_state *state)
 
 /* Until its next call the application may use memory that it shares with the GPU, and kprof sees no call of that. If no
  * kernel runs meanwhile, kprof can tell later what the application wrote. While other processes wait, a batch that is
- * open in a pause is lost: pauses come behind waits and transfers, and seldom behind a launch. */
+ * open in a pause is lost: pauses come behind waits and transfers, and seldom behind a launch. The list may be empty,
+ * where the driver refused its only launch. */
 static bool stays_over_gap(kprof_batch *batch)
 {
     const kprof_launch_list *list = &batch->state.list;
-    const bool may_pause = batch->closing.lost_in_pause || !list->items[list->count - 1].kernel;
+    const bool is_launch = list->count > 0 && list->items[list->count - 1].kernel,
+               may_pause = batch->closing.lost_in_pause || !is_launch;
     return !(may_pause && kprof_lock_is_wanted()) && kprof_wait_is_idle(kprof_ends_await(&batch->ends, &batch->state));
 }
 

@@ -123,14 +123,14 @@ static void *take_failed(void *unused)
     return unused;
 }
 
-/* A signal handler may end the process while its thread is in the driver. So another thread asks the driver, and is
- * left behind if it gets no answer. */
+/* A signal handler may end the process anywhere, and can start no thread. Another thread may keep the driver, so one of
+ * kprof's own asks it, and is left behind if it gets no answer. */
 size_t kprof_recording_finish(void)
 {
     const struct timespec pause = {0, FINISH_LOOK_NS};
     const size_t kept = kprof_engine.device->activities_flush();
     pthread_t thread;
-    if (kept == 0 || atomic_exchange(&finish.begun, true))
+    if (kept == 0 || kprof_idle_may_be_handler() || atomic_exchange(&finish.begun, true))
         return kept;
     atomic_store(&finish.done, false);
     if (!kprof_threads_start(&thread, take_failed, NULL))

@@ -147,10 +147,18 @@ static CUresult get_info(size_t *free_bytes, size_t *total_bytes)
     return current == failed[0] || current == failed[1] ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
-    static const kprof_driver_api driver = {
-        .cuCtxPushCurrent_ = push_context, .cuCtxPopCurrent_ = pop_context, .cuMemGetInfo_ = get_info};
+    static const kprof_driver_api driver = {.cuCtxPushCurrent_ = push_context,
+                                            .cuCtxPopCurrent_ = pop_context,
+                                            .cuMemGetInfo_ = get_info,
+                                            .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
     *out = &driver;
     return KPROF_OK;
 }

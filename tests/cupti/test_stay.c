@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,12 +57,19 @@ static CUresult CUDAAPI advise(CUdeviceptr address, size_t bytes, CUmem_advise a
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuCtxGetDevice_ = get_device,
                                          .cuDeviceGetAttribute_ = get_attribute,
                                          .cuMemRangeGetAttribute_ = get_range,
-                                         .cuMemAdvise_ = advise};
+                                         .cuMemAdvise_ = advise,
+                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
     *out = &api;
     return KPROF_OK;
 }
@@ -136,6 +144,13 @@ TEST_WITH(test_memory_that_comes, set_up, NULL)
     assert_int_equal(kprof_managed_hold(), KPROF_OK);
     assert_int_equal(advised, 3);
     assert_true(kprof_managed_let_go(false));
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(stays);
+        assert_int_equal(kprof_managed_hold(), KPROF_OK);
+        span_count = i == 0 ? 1 : 2;
+        assert_false(kprof_managed_let_go(false));
+    }
+    assert_false(stays); /* each batch would be lost */
 }
 
 /* Variables of the device stay where they are. */
@@ -191,6 +206,12 @@ static void leave_host(void)
     is_absent = true;
 }
 
+/* As the application may, to see who uses it. */
+static void forbid(void)
+{
+    (void)!mprotect(memory, PAGE_BYTES, PROT_NONE);
+}
+
 static void do_nothing(void) {}
 
 TEST_WITH(test_end_of_staying, set_up, NULL)
@@ -201,6 +222,7 @@ TEST_WITH(test_end_of_staying, set_up, NULL)
     assert_true(ends_stay(add_much, false));
     assert_true(ends_stay(refuse, false));     /* the second advice */
     assert_true(ends_stay(leave_host, false)); /* a kernel took a page */
+    assert_true(ends_stay(forbid, false));
     assert_true(ends_stay(do_nothing, true));
     assert_false(ends_stay(do_nothing, false));
     add_much();

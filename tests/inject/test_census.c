@@ -42,6 +42,11 @@ static const kprof_device_ops device = {.activities_start = activities_start, .a
 /* In place of the engine's. */
 void kprof_devices_announce(void) {}
 void kprof_process_outlive_libraries(void) {}
+bool kprof_idle_may_be_handler(void)
+{
+    return false;
+}
+
 void kprof_idle_watch(void) {}
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
 {

@@ -397,7 +397,7 @@ void kprof_close_or_go_on(kprof_batch *batch)
     if (status != KPROF_OK)
         finish(batch, replays ? "a try of its replays" : "its proof", status);
     else if (!same)
-        (void)kprof_close_batch(batch, "a copy to the host that differs in replays");
+        (void)kprof_close_batch(batch, replays ? "a copy to the host that differs in replays" : "its proof");
     kprof_recording_release(kprof_state_is_open(state) && kprof_own_run_counts(&batch->own, state));
     if (entered)
         kprof_engine.device->target_leave_context();
