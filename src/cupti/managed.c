@@ -1,7 +1,8 @@
-/* Asks the system which pages the host has. */
+/* Lists managed memory, and asks the system which pages of it the host has. */
 #include "cupti/managed.h"
 
 #include "core/strbuf.h"
+#include "cupti/driver.h"
 #include "cupti/mappings.h"
 #include "cupti/variables.h"
 
@@ -29,41 +30,53 @@ static bool add_touched(span_list *list, uint64_t begin, uint64_t end)
     return true;
 }
 
-static bool add_allocations(span_list *list)
+bool kprof_managed_list(kprof_span **out, size_t *count)
 {
-    KPROF_AUTO_FREE kprof_span *spans = NULL;
-    size_t count, bytes = 0;
-    bool known = kprof_allocations_list_managed(&spans, &count);
-    for (size_t i = 0; known && i < count; i++) {
-        bytes += spans[i].size_bytes;
-        known = bytes <= MOST_LOOKED_AT_BYTES &&
-                add_touched(list, spans[i].address, spans[i].address + spans[i].size_bytes);
+    kprof_variable *variables = NULL;
+    size_t variable_count = 0;
+    *out = NULL;
+    bool known = kprof_allocations_list_managed(out, count) && kprof_variables_list(NULL, &variables, &variable_count);
+    for (size_t i = 0; i < variable_count && known; i++) {
+        if (!variables[i].is_managed)
+            continue;
+        known = variables[i].size_bytes > 0 && KPROF_APPEND(*out, *count);
+        if (known)
+            (*out)[(*count)++] = (kprof_span){variables[i].address, variables[i].size_bytes};
     }
-    return known;
-}
-
-static bool add_variables(span_list *list)
-{
-    kprof_variable *variables;
-    size_t count;
-    if (!kprof_variables_list(NULL, &variables, &count))
-        return false;
-    bool known = true;
-    for (size_t i = 0; i < count && known; i++)
-        if (variables[i].is_managed)
-            known = variables[i].size_bytes > 0 &&
-                    add_touched(list, variables[i].address, variables[i].address + variables[i].size_bytes);
     free(variables);
-    return known;
+    if (known)
+        return true;
+    free(*out);
+    *out = NULL;
+    *count = 0;
+    return false;
 }
 
 bool kprof_managed_list_touched(kprof_span **out, size_t *count)
 {
+    KPROF_AUTO_FREE kprof_span *spans = NULL;
     span_list list = {0};
-    bool known = add_allocations(&list) && add_variables(&list);
+    size_t span_count, bytes = 0;
+    bool known = kprof_managed_list(&spans, &span_count);
+    for (size_t i = 0; known && i < span_count; i++) {
+        bytes += spans[i].size_bytes;
+        known = bytes <= MOST_LOOKED_AT_BYTES &&
+                add_touched(&list, spans[i].address, spans[i].address + spans[i].size_bytes);
+    }
     if (!known)
         free(list.items);
     *out = known ? list.items : NULL;
     *count = known ? list.count : 0;
     return known;
+}
+
+bool kprof_managed_moves_freely(void)
+{
+    const kprof_driver_api *driver;
+    CUdevice device = -1;
+    int concurrent = 0;
+    return kprof_driver_load(&driver) == KPROF_OK && driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
+           driver->cuDeviceGetAttribute_(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device) ==
+               CUDA_SUCCESS &&
+           concurrent;
 }

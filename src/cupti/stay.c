@@ -6,6 +6,7 @@
 #include "core/strbuf.h"
 #include "cupti/allocations.h"
 #include "cupti/driver.h"
+#include "cupti/managed.h"
 #include "cupti/mappings.h"
 #include "cupti/variables.h"
 
@@ -21,60 +22,28 @@
 #define MOST_DEVICES     64
 #define MOST_CHANGES     3
 
-typedef struct span_list {
-    kprof_span *items; /* [count], owned */
-    size_t count;
-} span_list;
-
 static struct {
     pthread_mutex_t mutex;
-    span_list spans;  /* that the driver was told to keep on the host */
-    unsigned changes; /* batches that were lost since memory came or went */
-    atomic_bool over; /* nothing stays any more */
+    kprof_span *spans;          /* [count]: the driver was told to keep them on the host */
+    size_t count;               /* the mutex guards these two, and the next */
+    unsigned changes;           /* batches that were lost since memory came or went */
+    atomic_bool over;           /* nothing stays any more */
+    atomic_uint_fast64_t unfit; /* the version of a list of memory of which there was none, or too much */
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* All there is, of all contexts. */
-static bool list_all(span_list *list)
-{
-    kprof_variable *variables = NULL;
-    size_t count = 0;
-    *list = (span_list){0};
-    bool known =
-        kprof_allocations_list_managed(&list->items, &list->count) && kprof_variables_list(NULL, &variables, &count);
-    for (size_t i = 0; i < count && known; i++) {
-        if (!variables[i].is_managed)
-            continue;
-        known = variables[i].size_bytes > 0 && KPROF_APPEND(list->items, list->count);
-        if (known)
-            list->items[list->count++] = (kprof_span){variables[i].address, variables[i].size_bytes};
-    }
-    free(variables);
-    if (known)
-        return true;
-    free(list->items);
-    *list = (span_list){0};
-    return false;
-}
-
-bool kprof_managed_moves_freely(void)
-{
-    const kprof_driver_api *driver;
-    CUdevice device = -1;
-    int concurrent = 0;
-    return kprof_driver_load(&driver) == KPROF_OK && driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
-           driver->cuDeviceGetAttribute_(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device) ==
-               CUDA_SUCCESS &&
-           concurrent;
-}
-
+/* Looking takes long where there is much, and launches that are not repeated ask each time: remember that there was. */
 bool kprof_managed_may_stay(void)
 {
-    span_list all;
-    if (atomic_load(&held.over) || kprof_allocations_managed_stays() || !list_all(&all))
+    const uint64_t version = (uint64_t)kprof_allocations_version() << 32 | kprof_variables_version();
+    KPROF_AUTO_FREE kprof_span *all = NULL;
+    size_t count;
+    if (atomic_load(&held.over) || kprof_allocations_managed_stays() || atomic_load(&held.unfit) == version ||
+        !kprof_managed_list(&all, &count))
         return false;
-    const size_t bytes = KPROF_SUM(i, all.count, all.items[i].size_bytes);
-    free(all.items);
-    return all.count > 0 && bytes <= MOST_STAYS_BYTES && kprof_managed_moves_freely();
+    if (count > 0 && KPROF_SUM(i, count, all[i].size_bytes) <= MOST_STAYS_BYTES)
+        return kprof_managed_moves_freely();
+    atomic_store(&held.unfit, version);
+    return false;
 }
 
 void kprof_managed_stay(void)
@@ -143,63 +112,60 @@ static bool touch_pages(const kprof_span *span)
 
 static void drop_held(const kprof_driver_api *driver)
 {
-    for (size_t i = 0; i < held.spans.count; i++)
-        (void)advise(driver, &held.spans.items[i], CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION);
-    free(held.spans.items);
-    held.spans = (span_list){0};
+    for (size_t i = 0; i < held.count; i++)
+        (void)advise(driver, &held.spans[i], CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION);
+    free(held.spans);
+    held.spans = NULL;
+    held.count = 0;
 }
 
 kprof_status kprof_managed_hold(void)
 {
     const kprof_driver_api *driver;
-    span_list all = {0};
+    kprof_span *all = NULL;
+    size_t count = 0;
     KPROF_HOLD(held.mutex);
     if (kprof_driver_load(&driver) != KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED, "there is no driver to keep managed memory on the host");
     KPROF_RELAX(driver);
-    bool holds = list_all(&all);
-    const size_t bytes = holds ? KPROF_SUM(i, all.count, all.items[i].size_bytes) : 0;
-    holds = holds && bytes <= MOST_STAYS_BYTES && KPROF_ALL(i, all.count, is_free(driver, &all.items[i]));
-    const size_t count = all.count;
+    bool holds = kprof_managed_list(&all, &count) && KPROF_SUM(i, count, all[i].size_bytes) <= MOST_STAYS_BYTES &&
+                 KPROF_ALL(i, count, is_free(driver, &all[i]));
     drop_held(driver);
-    held.spans = (span_list){all.items, 0};
-    while (holds && held.spans.count < count) {
-        holds = advise(driver, &all.items[held.spans.count], CU_MEM_ADVISE_SET_PREFERRED_LOCATION) == CUDA_SUCCESS;
-        held.spans.count += holds;
+    held.spans = all;
+    while (holds && held.count < count) {
+        holds = advise(driver, &all[held.count], CU_MEM_ADVISE_SET_PREFERRED_LOCATION) == CUDA_SUCCESS;
+        held.count += holds;
     }
-    for (size_t i = 0; i < count && holds; i++)
-        holds = touch_pages(&all.items[i]);
-    if (holds)
+    if (holds && KPROF_ALL(i, count, touch_pages(&all[i])))
         return KPROF_OK;
     drop_held(driver);
     end_stay();
     return kprof_fail(KPROF_NOT_COLLECTED, "managed memory could not be kept on the host");
 }
 
-static bool is_same(const span_list *a, const span_list *b)
+/* Is what is held all that there is? */
+static bool is_complete(void)
 {
-    return a->count == b->count &&
-           KPROF_ALL(i, a->count,
-                     a->items[i].address == b->items[i].address && a->items[i].size_bytes == b->items[i].size_bytes);
+    KPROF_AUTO_FREE kprof_span *now = NULL;
+    size_t count;
+    return kprof_managed_list(&now, &count) && count == held.count &&
+           KPROF_ALL(i, count,
+                     now[i].address == held.spans[i].address && now[i].size_bytes == held.spans[i].size_bytes);
 }
 
 /* Memory that came meanwhile was never brought to the host, so kernels may have used it unseen. */
 bool kprof_managed_let_go(bool reached)
 {
     const kprof_driver_api *driver;
-    span_list now;
     KPROF_HOLD(held.mutex);
     if (reached)
         end_stay();
-    if (held.spans.count == 0 || kprof_driver_load(&driver) != KPROF_OK)
+    if (held.count == 0 || kprof_driver_load(&driver) != KPROF_OK)
         return true;
     KPROF_RELAX(driver);
-    const span_list *spans = &held.spans;
-    const bool is_there =
-        KPROF_ALL(i, spans->count, kprof_mappings_all_present(spans->items[i].address, spans->items[i].size_bytes));
-    const bool known = list_all(&now), same = known && is_same(spans, &now);
-    if (known)
-        free(now.items);
+    const bool is_there = KPROF_ALL(i, held.count,
+                                    kprof_mappings_all_present(held.spans[i].address, held.spans[i].size_bytes)),
+               same = is_complete();
     drop_held(driver);
     held.changes += !same;
     if (!is_there || held.changes == MOST_CHANGES)

@@ -17,5 +17,3 @@ kprof_status kprof_managed_hold(void) KPROF_MUST_CHECK;
  * have `reached` it, as the proof shows, and once more has come or gone three times, nothing stays any more. True, too,
  * where nothing is held. Thread-safe. */
 bool kprof_managed_let_go(bool reached);
-/* Can the host and kernels use it at the same time, on the current device? */
-bool kprof_managed_moves_freely(void);

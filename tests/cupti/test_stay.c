@@ -20,6 +20,8 @@ static kprof_span spans[2];
 static size_t span_count, advised; /* advised: those that have the advice now */
 static kprof_variable variable;
 static bool stays, refuses, is_absent;
+static unsigned allocations_version;
+static size_t lists;
 static int preferred, mostly_read, reached_by; /* as the application has said; -2: nothing */
 
 static CUresult CUDAAPI get_device(CUdevice *device)
@@ -81,6 +83,7 @@ bool kprof_mappings_all_present(uint64_t address, size_t size_bytes)
 
 bool kprof_allocations_list_managed(kprof_span **out, size_t *count)
 {
+    lists++;
     *out = calloc(COUNT_OF(spans), sizeof **out);
     *count = span_count;
     for (size_t i = 0; *out && i < span_count; i++)
@@ -96,6 +99,21 @@ bool kprof_allocations_managed_stays(void)
 void kprof_allocations_let_managed_stay(bool now)
 {
     stays = now;
+}
+
+unsigned kprof_allocations_version(void)
+{
+    return allocations_version;
+}
+
+unsigned kprof_variables_version(void)
+{
+    return 7;
+}
+
+bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end)
+{
+    return false;
 }
 
 bool kprof_variables_list(const void *of, kprof_variable **out, size_t *count)
@@ -132,6 +150,22 @@ TEST_WITH(test_memory_that_stays, set_up, NULL)
     assert_int_equal(advised, 0);
     assert_true(kprof_managed_let_go(false)); /* nothing is held */
     assert_true(stays);
+}
+
+/* Each launch that is not repeated asks. */
+TEST_WITH(test_too_much, set_up, NULL)
+{
+    const size_t size_bytes = spans[0].size_bytes;
+    stays = false;
+    spans[0].size_bytes = (size_t)2 << 20;
+    assert_false(kprof_managed_may_stay());
+    const size_t before = lists;
+    assert_false(kprof_managed_may_stay());
+    assert_int_equal(lists, before);
+    spans[0].size_bytes = size_bytes;
+    allocations_version++;
+    assert_true(kprof_managed_may_stay());
+    stays = true;
 }
 
 TEST_WITH(test_memory_that_comes, set_up, NULL)
