@@ -432,6 +432,8 @@ kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
         spools->root_seen = spools->root_seen || item->pid == root;
         if (item->pid > 0 && !item->ended && !goes_on(spools, item))
             kprof_progress_disconnect(spools->progress, item->pid);
+        if (item->killed_ns && !item->damaged) /* it had measured all that was wanted */
+            kprof_report_set_whole(spools->report, item->pid);
         if (status == KPROF_OK)
             explain(spools, spools->items[i], root);
     }

@@ -154,6 +154,7 @@ class Choices(Case):
                     self.assertEqual("got signal 15" in run.out, "handle" in steps)
                 self.assertIn("--kill yes has ended process", run.err)
                 self.assertEqual(len(self.query("run.kprof", "SELECT * FROM launch")), 2)
+                self.assertNotIn("cut short", self.kprof("report", "run.kprof").err)
         run = self.collect(["-c", "9", "--kill", "yes"], [f"launch={VECTOR_ADD}*5", "exit=3"])
         self.assert_run(run, 3)
 
