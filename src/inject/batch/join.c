@@ -553,7 +553,7 @@ static bool await_value(kprof_batch *batch, const kprof_batch_launch *wait)
     return true;
 }
 
-/* What is known of it was seen while managed memory was in reach of kernels unseen. */
+/* kprof saw all this while kernels could reach managed memory unseen: it finds it out anew. */
 static void forget_what_was_seen(kprof_kernel *kernel)
 {
     atomic_store(&kernel->proved, false);

@@ -212,7 +212,7 @@ static void add_profile(kprof_moves *moves, const kprof_code_profile *profile, i
             kprof_code_put_place(added->place, sizeof added->place, line->file, line->line);
         else {
             const kprof_profiled_instruction *own = &code->instructions[i];
-            snprintf(added->place, sizeof added->place, "0x%04lx", (code->functions[own->function].base + own->offset));
+            snprintf(added->place, sizeof added->place, "0x%04lx", code->functions[own->function].base + own->offset);
         }
     }
 }

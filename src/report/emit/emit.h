@@ -48,8 +48,8 @@ typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
     size_t count;
 } kprof_emit_record;
-/* What the field "group" says of launches in no NVTX range. */
-#define KPROF_NO_RANGE "no range"
+/* The field "group" says this of launches in no NVTX range. */
+#define KPROF_GROUP_OF_NO_RANGE "no range"
 /* The field of this key; NULL: the record has none. */
 const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const char *key);
 

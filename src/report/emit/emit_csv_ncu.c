@@ -373,7 +373,7 @@ static void begin_group_of_ranges(kprof_emitter *emitter, const kprof_emit_recor
     const size_t before = (size_t)(kernel - record->fields);
     KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
     KPROF_AUTO(kprof_nvtx_parsed) ranges;
-    kprof_nvtx_parse_text(group->text && strcmp(group->text, KPROF_NO_RANGE) != 0 ? group->text : "", &ranges);
+    kprof_nvtx_parse_text(group->text && strcmp(group->text, KPROF_GROUP_OF_NO_RANGE) != 0 ? group->text : "", &ranges);
     for (size_t i = 0; i < ranges.count; i++) /* ncu writes blanks at both ends, too */
         kprof_strbuf_printf(&names, " \"%s:none:none:none:none:none:none\" ", ranges.items[i].name);
     const char *domain = ranges.count > 0 ? ranges.items[0].domain : NULL;

@@ -32,7 +32,7 @@ static cJSON *time_of(int64_t ns)
 {
     char text[48];
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    snprintf(text, sizeof text, "%s%lu.%03u", ns < 0 ? "-" : "", (size / 1000), (unsigned)(size % 1000));
+    snprintf(text, sizeof text, "%s%lu.%03u", ns < 0 ? "-" : "", size / 1000, (unsigned)(size % 1000));
     return cJSON_CreateRaw(text);
 }
 

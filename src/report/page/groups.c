@@ -375,7 +375,7 @@ void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, 
             kprof_strbuf_puts(out, "no graph");
         break;
     case KPROF_GROUP_NVTX:
-        kprof_strbuf_puts(out, *text_of_key(group) ? text_of_key(group) : KPROF_NO_RANGE);
+        kprof_strbuf_puts(out, *text_of_key(group) ? text_of_key(group) : KPROF_GROUP_OF_NO_RANGE);
         break;
     case KPROF_GROUP_STACK:
     case KPROF_GROUP_LINE:
