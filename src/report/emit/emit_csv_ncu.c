@@ -367,8 +367,8 @@ static bool is_code(const kprof_emitter *emitter)
 /* Groups of NVTX ranges have two columns before the kernel, as in ncu. */
 static void begin_group_of_ranges(kprof_emitter *emitter, const kprof_emit_record *record)
 {
-    enum { ADDED = 2, MOST_FIELDS = 32 };
-    kprof_emit_field fields[MOST_FIELDS];
+    enum { ADDED = 2 };
+    KPROF_AUTO_FREE kprof_emit_field *fields = kprof_calloc(record->count + ADDED, sizeof *fields);
     const kprof_emit_field *kernel = kprof_record_find(record, "kernel"), *group = kprof_record_find(record, "group");
     const size_t before = (size_t)(kernel - record->fields);
     KPROF_AUTO(kprof_strbuf) names = KPROF_STRBUF_INIT;
