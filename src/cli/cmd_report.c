@@ -118,7 +118,7 @@ static kprof_status open_part(const kprof_options *options, const kprof_subset *
     return status;
 }
 
-/* Where a part is kept, it is printed if a page or a format is asked for, as with a run. */
+/* kprof prints a part that it keeps only if the line asks for a page or a format, as with a run. */
 static bool prints(const kprof_options *options)
 {
     return options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->html_path;

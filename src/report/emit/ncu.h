@@ -35,6 +35,6 @@ typedef struct kprof_ncu_writer {
     void *user;
 } kprof_ncu_writer;
 
-/* Where the options ask for tables: the rows of rooflines, and the cells of a table. */
+/* Write the rows of rooflines, and the cells of a table, if the options ask for tables. */
 void kprof_ncu_rooflines(const kprof_ncu_writer *to, const kprof_emit_roofline *rooflines, size_t count);
 void kprof_ncu_table(kprof_emitter *emitter, const kprof_emit_table *table);

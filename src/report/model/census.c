@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What launches that are counted together have in common. Caller frees. */
+/* Launches with one key are counted together. Caller frees. */
 static char *make_key(kprof_census_parts parts, const kprof_census_total *of)
 {
     const kprof_model_census *shape = of->shape;
@@ -101,7 +101,7 @@ static kprof_status find_missing(const kprof_model_walk *walk, const kprof_filte
 {
     kprof_census shapes;
     const uint64_t wanted = spec->launch_count;
-    /* Where the filter may leave out launches of a kernel, its shapes need not be measured. */
+    /* The filter may leave out launches of a kernel: its shapes need not be measured then. */
     const bool by_kernel = kprof_filter_asks_nvtx(spec) || kprof_filter_asks_functions(spec) ||
                            spec->launch_skip + spec->launch_skip_before_match > 0;
     kprof_status status =

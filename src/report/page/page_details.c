@@ -96,8 +96,7 @@ static void show_section(kprof_emitter *emitter, const kprof_view_section *secti
         emitter->ops->what_if(emitter, curves, count);
 }
 
-/* Which of the chip's sections the page shows of a launch: where merged runs had other sets, not all. The caller frees
- * it. */
+/* Tell of each section of the chip whether the page shows it: merged runs may have had other sets. Caller frees. */
 static bool *choose_sections(const kprof_launch_page *page, const kprof_view_chip *chip,
                              const kprof_model_launch *launch)
 {
